@@ -1,0 +1,143 @@
+// Package event has the facts that the parts of the appliance tell each other, and the bus that carries them. A fact
+// is told after it happened, to anybody, and nobody waits for an answer: what may change or refuse something is a
+// hook, not a fact.
+package event
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A State is what the appliance is doing, seen from outside.
+type State string
+
+// The states of a turn.
+const (
+	Idle      State = "idle"
+	Listening State = "listening"
+	Thinking  State = "thinking" // recognising, running hooks, waiting for the model
+	Speaking  State = "speaking"
+	Failed    State = "error" // shown for a moment after a turn that failed
+)
+
+// A Fact is one of the types below.
+type Fact interface{ fact() }
+
+// StateChanged tells that the appliance went from one state to another.
+type StateChanged struct {
+	At       time.Time
+	From, To State
+	Run      uint64 // the turn concerned
+}
+
+// Woke tells that the wake word was heard.
+type Woke struct {
+	At    time.Time
+	Word  string
+	Score float64 // 0 to 1
+}
+
+// Heard tells what the recogniser made of an utterance. Text is speech: it must not be logged above debug level.
+type Heard struct {
+	Run  uint64
+	Text string // empty: nothing was understood
+}
+
+// Said tells the words that have just been handed to the voice. Text is speech.
+type Said struct {
+	Run  uint64
+	Text string
+}
+
+// TurnEnded tells that a turn is over, however it ended.
+type TurnEnded struct{ Record Record }
+
+// TimerChanged tells what became of a timer.
+type TimerChanged struct {
+	ID    int
+	Name  string
+	What  TimerChange
+	Ends  time.Time
+	Total time.Duration
+}
+
+// A TimerChange is what can happen to a timer.
+type TimerChange string
+
+// The changes of a timer.
+const (
+	TimerSet       TimerChange = "set"
+	TimerCancelled TimerChange = "cancelled"
+	TimerRinging   TimerChange = "ringing"
+	TimerSilenced  TimerChange = "silenced"
+)
+
+// VolumeChanged tells the volume, 0 to 100, and whether the sound is muted.
+type VolumeChanged struct {
+	Percent int
+	Muted   bool
+}
+
+func (StateChanged) fact()  {}
+func (Woke) fact()          {}
+func (Heard) fact()         {}
+func (Said) fact()          {}
+func (TurnEnded) fact()     {}
+func (TimerChanged) fact()  {}
+func (VolumeChanged) fact() {}
+
+// A Bus hands every fact to every subscriber. The zero value is ready for use.
+type Bus struct {
+	mu   sync.Mutex
+	subs map[*Subscription]struct{}
+}
+
+// A Subscription is one listener's queue of facts.
+type Subscription struct {
+	C <-chan Fact // closed by Close
+
+	c       chan Fact
+	bus     *Bus
+	dropped atomic.Uint64
+}
+
+// Subscribe opens a queue of the given size. When it is full, new facts are dropped for this listener, and counted:
+// whoever publishes never waits.
+func (b *Bus) Subscribe(size int) *Subscription {
+	c := make(chan Fact, size)
+	s := &Subscription{C: c, c: c, bus: b}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.subs == nil {
+		b.subs = make(map[*Subscription]struct{})
+	}
+	b.subs[s] = struct{}{}
+	return s
+}
+
+// Publish tells all subscribers f.
+func (b *Bus) Publish(f Fact) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.subs {
+		select {
+		case s.c <- f:
+		default:
+			s.dropped.Add(1)
+		}
+	}
+}
+
+// Dropped is the number of facts that this listener missed because its queue was full.
+func (s *Subscription) Dropped() uint64 { return s.dropped.Load() }
+
+// Close ends the subscription and closes C. It may be called more than once.
+func (s *Subscription) Close() {
+	s.bus.mu.Lock()
+	defer s.bus.mu.Unlock()
+	if _, open := s.bus.subs[s]; open {
+		delete(s.bus.subs, s)
+		close(s.c)
+	}
+}

@@ -1,0 +1,61 @@
+package event
+
+import (
+	"strconv"
+	"time"
+)
+
+// An Outcome is how a turn ended.
+type Outcome string
+
+// The outcomes of a turn.
+const (
+	Completed     Outcome = "completed"
+	NotUnderstood Outcome = "not_understood" // heard, but outside what is understood; said so
+	NothingHeard  Outcome = "nothing_heard"  // nobody spoke after the wake word; ends in silence
+	Interrupted   Outcome = "interrupted"    // barge-in, or stopped
+	FailedTurn    Outcome = "failed"         // see Record.Error
+)
+
+// A Record is what is kept of a turn. Heard and Answer are speech.
+type Record struct {
+	Run      uint64    `json:"run"`
+	Began    time.Time `json:"began"`
+	Outcome  Outcome   `json:"outcome"`
+	Error    ErrorKind `json:"error,omitempty"`
+	WakeWord string    `json:"wake_word,omitempty"`
+	Heard    string    `json:"heard,omitempty"`
+	Answer   string    `json:"answer,omitempty"` // what was spoken: less than what was written, if interrupted
+	Stages   Stages    `json:"stages"`
+}
+
+// An ErrorKind says what failed a turn. It chooses the sentence that is spoken.
+type ErrorKind string
+
+// The kinds of errors.
+const (
+	RecognizerFailed ErrorKind = "recognizer" // speech to text
+	ModelFailed      ErrorKind = "model"
+	VoiceFailed      ErrorKind = "voice" // text to speech: shown, with a tone instead of words
+	MicrophoneFailed ErrorKind = "microphone"
+	TurnTooLong      ErrorKind = "deadline"
+)
+
+// Stages are the times at which a turn reached its stages, in milliseconds since it began; zero if it never did.
+type Stages struct {
+	Voiced     Millis `json:"voiced_ms"`      // last voiced frame of the utterance
+	Endpoint   Millis `json:"endpoint_ms"`    // the utterance was found to have ended
+	Recognised Millis `json:"recognised_ms"`  // its text was known
+	FirstWord  Millis `json:"first_word_ms"`  // the model wrote its first word
+	FirstSound Millis `json:"first_sound_ms"` // the speaker consumed the first frame of speech
+	End        Millis `json:"end_ms"`         // the turn was over
+}
+
+// Millis is a duration that is written in JSON as a number of milliseconds.
+type Millis time.Duration
+
+// MarshalJSON writes whole microseconds.
+func (m Millis) MarshalJSON() ([]byte, error) {
+	ms := float64(time.Duration(m).Round(time.Microsecond).Microseconds()) / 1000
+	return strconv.AppendFloat(nil, ms, 'f', -1, 64), nil
+}

@@ -1,0 +1,3 @@
+module bellbird
+
+go 1.26
