@@ -40,12 +40,14 @@ type Woke struct {
 
 // Heard tells what the recogniser made of an utterance. Text is speech: it must not be logged above debug level.
 type Heard struct {
+	At   time.Time
 	Run  uint64
 	Text string // empty: nothing was understood
 }
 
 // Said tells the words that have just been handed to the voice. Text is speech.
 type Said struct {
+	At   time.Time
 	Run  uint64
 	Text string
 }
@@ -55,6 +57,7 @@ type TurnEnded struct{ Record Record }
 
 // TimerChanged tells what became of a timer.
 type TimerChanged struct {
+	At    time.Time
 	ID    int
 	Name  string
 	What  TimerChange
@@ -75,6 +78,7 @@ const (
 
 // VolumeChanged tells the volume, 0 to 100, and whether the sound is muted.
 type VolumeChanged struct {
+	At      time.Time
 	Percent int
 	Muted   bool
 }

@@ -139,7 +139,7 @@ func (s *speech) play(ctx context.Context, stream *audio.Stream, watchdog *watch
 		if !more {
 			break
 		}
-		o.Bus.Publish(event.Said{Run: s.t.record.Run, Text: text})
+		o.Bus.Publish(event.Said{At: o.Clock.Now(), Run: s.t.record.Run, Text: text})
 		s.begin(text, stream.Written())
 		working := o.Clock.Work()
 		err := o.Voice.Synthesize(ctx, text, func(f audio.Frame) error {

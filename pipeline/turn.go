@@ -86,7 +86,7 @@ func (t *turn) steps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t.p.o.Bus.Publish(event.Heard{Run: t.record.Run, Text: text})
+		t.p.o.Bus.Publish(event.Heard{At: t.p.o.Clock.Now(), Run: t.record.Run, Text: text})
 		t.record.Heard = text
 		if text == "" {
 			return dialog.ErrNotUnderstood
@@ -130,8 +130,6 @@ func (t *turn) hear(ctx context.Context) (string, error) {
 	listenCtx, cancelListen := clock.WithTimeout(ctx, o.Clock, o.ListenTimeout, &failure{event.MicrophoneFailed, errNoFrames})
 	defer cancelListen()
 	voiced, silence, err := o.Ears.Listen(listenCtx, t.from, func(f audio.Frame) {
-		done := o.Clock.Work()
-		defer done()
 		select {
 		case frames <- f: // waits for the recogniser, on nobody's account but its own: Listen has its queue
 		case <-listenCtx.Done():

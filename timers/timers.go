@@ -157,5 +157,5 @@ func (k *Keeper) remove(t *timer, what event.TimerChange) {
 }
 
 func (k *Keeper) tell(t *timer, what event.TimerChange) {
-	k.o.Bus.Publish(event.TimerChanged{ID: t.ID, Name: t.Name, What: what, Ends: t.Ends, Total: t.Total})
+	k.o.Bus.Publish(event.TimerChanged{At: k.o.Clock.Now(), ID: t.ID, Name: t.Name, What: what, Ends: t.Ends, Total: t.Total})
 }

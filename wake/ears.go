@@ -54,6 +54,10 @@ type Options struct {
 	// frame where the word ended, as well as that can be told. It runs on Run's goroutine and must not wait.
 	OnWake func(word string, score float64, frame uint64) `toml:"-"`
 
+	// Work is called when something goes to a listener, and what it returns when that has been taken in: it keeps a
+	// virtual clock from running ahead. Nil on a real one.
+	Work func() (done func()) `toml:"-"`
+
 	Logger *slog.Logger `toml:"-"` // nil: discard
 }
 
@@ -74,6 +78,9 @@ func (o *Options) defaults() {
 	orElse(&o.MaxUtterance, 15*time.Second)
 	if o.OnWake == nil {
 		o.OnWake = func(string, float64, uint64) {}
+	}
+	if o.Work == nil {
+		o.Work = func() func() { return func() {} }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

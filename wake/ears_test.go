@@ -247,7 +247,7 @@ func TestFrameDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &listener{
-		queue: make(chan audio.Frame, 1000), left: make(chan struct{}),
+		queue: make(chan queued, 1000), left: make(chan struct{}),
 		endpoint: endpoint{silence: 1000, noSpeech: 1000, most: 1000},
 	}
 	e.listen(l)

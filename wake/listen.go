@@ -10,16 +10,23 @@ import (
 // A listener is one Listen under way. Run's goroutine decides when it is over; Listen's only hands frames on.
 type listener struct {
 	from  uint64
-	queue chan audio.Frame // holds the longest utterance: Run never waits and never drops. Closed by Run at the end
-	left  <-chan struct{}  // closed when nobody listens any more
+	queue chan queued     // holds the longest utterance: Run never waits and never drops. Closed by Run at the end
+	left  <-chan struct{} // closed when nobody listens any more
 
 	endpoint endpoint
 	next     uint64
 
-	// Set by Run before it closes the queue.
+	// Set by Run before it closes the queue. closed ends the work of closing it.
+	closed  func()
 	voiced  bool
 	silence time.Duration
 	err     error
+}
+
+// queued is a frame on its way to a listener. done ends the work of bringing it there.
+type queued struct {
+	frame audio.Frame
+	done  func()
 }
 
 // Listen collects one utterance. It passes the frames to to, in order and on the caller's goroutine, beginning with
@@ -32,10 +39,9 @@ func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (v
 	o := &e.o
 	most := audio.Frames(o.MaxUtterance)
 	left := make(chan struct{})
-	defer close(left)
 	l := &listener{
 		from:  from,
-		queue: make(chan audio.Frame, most),
+		queue: make(chan queued, most),
 		left:  left,
 		endpoint: endpoint{
 			silence:  audio.Frames(o.Silence),
@@ -43,6 +49,10 @@ func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (v
 			most:     most,
 		},
 	}
+	defer func() {
+		close(left)
+		l.drain()
+	}()
 	select {
 	case e.begin <- l:
 	case <-e.stopped:
@@ -56,13 +66,40 @@ func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (v
 			return false, 0, ctx.Err()
 		case f, ok := <-l.queue:
 			if !ok {
+				l.closed()
 				return l.voiced, l.silence, l.err
 			}
-			if ctx.Err() != nil {
-				return false, 0, ctx.Err() // select may choose the frame though both are there
+			if ctx.Err() == nil { // select may choose the frame though both are there
+				to(f.frame)
 			}
-			to(f)
+			f.done()
 		}
+	}
+}
+
+// drain ends the work of what nobody will take out of the queue any more.
+func (l *listener) drain() {
+	for {
+		select {
+		case f, ok := <-l.queue:
+			if !ok {
+				l.closed()
+				return
+			}
+			f.done()
+		default:
+			return
+		}
+	}
+}
+
+// abandoned reports whether Listen has returned.
+func (l *listener) abandoned() bool {
+	select {
+	case <-l.left:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -85,14 +122,15 @@ func (e *Ears) pass(n uint64) {
 	if l == nil || n < l.next {
 		return
 	}
-	select {
-	case <-l.left:
-		e.listener = nil
+	if l.abandoned() {
+		e.end(nil)
 		return
-	default:
 	}
 	r := e.at(n)
-	l.queue <- r.frame // has room
+	l.queue <- queued{r.frame, e.o.Work()} // has room
+	if l.abandoned() {
+		l.drain() // it may have done so just before
+	}
 	l.next = n + 1
 	if l.endpoint.frame(r.sound) {
 		l.voiced = l.endpoint.voiced
@@ -106,6 +144,10 @@ func (e *Ears) end(err error) {
 	if l := e.listener; l != nil {
 		e.listener = nil
 		l.err = err
+		l.closed = e.o.Work()
 		close(l.queue)
+		if l.abandoned() {
+			l.drain()
+		}
 	}
 }
