@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"bellbird/audio"
 	"bellbird/audio/malgo"
+	"bellbird/audio/malgo/malgotest"
 )
 
 // The conformance test of a card, on any backend: it delivers frames in real time, it drains what is spoken in the time
@@ -155,56 +155,8 @@ func TestNoCard(t *testing.T) {
 	}
 }
 
-// pulse starts a PulseAudio of its own with a microphone that plays what is put into the sink "mic", and a loudspeaker
-// named "speaker".
-func pulse(t *testing.T) {
-	t.Helper()
-	server, err := exec.LookPath("pulseaudio")
-	if err != nil {
-		t.Skip("pulseaudio is not installed")
-	}
-	dir := t.TempDir()
-	t.Setenv("XDG_RUNTIME_DIR", dir)
-	t.Setenv("HOME", dir)
-	t.Setenv("PULSE_SERVER", "unix:"+dir+"/pulse.sock")
-	config := filepath.Join(dir, "config.pa")
-	err = os.WriteFile(config, []byte(fmt.Sprintf(`
-load-module module-native-protocol-unix socket=%s/pulse.sock auth-anonymous=1
-load-module module-null-sink sink_name=mic sink_properties=device.description=MicSink
-load-module module-null-sink sink_name=speaker sink_properties=device.description=Speaker
-load-module module-remap-source source_name=ears master=mic.monitor source_properties=device.description=Microphone
-set-default-sink speaker
-set-default-source ears
-`, dir)), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(server, "-n", "-F", config, "--daemonize=no", "--exit-idle-time=-1", "--disable-shm=yes", "--use-pid-file=no")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		cmd.Wait()
-	})
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for range 500 {
-		<-tick.C
-		if _, err := os.Stat(filepath.Join(dir, "pulse.sock")); err != nil {
-			continue
-		}
-		capture, playback, err := malgo.Devices("pulseaudio")
-		if err == nil && len(capture) >= 3 && len(playback) >= 2 {
-			t.Logf("microphones %+v, loudspeakers %+v", capture, playback)
-			return
-		}
-	}
-	t.Skip("pulseaudio doesn't come up here")
-}
-
 func TestPulse(t *testing.T) {
-	pulse(t)
+	malgotest.Pulse(t)
 	t.Run("card", func(t *testing.T) {
 		testCard(t, malgo.Options{Backend: "pulseaudio", Capture: "microphone", Playback: "Speaker"})
 	})
