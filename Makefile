@@ -1,0 +1,83 @@
+# Bellbird. `make demo` and `make test` set up what they need by themselves; see README.md.
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+BUILT := $(shell git log -1 --format=%cI 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.built=$(BUILT)
+STATICCHECK := 0.8.2
+
+# Go, Python and compilers of the machine, or what setup.sh put into build/.
+export PATH := $(PATH):$(CURDIR)/build/go/bin
+export GOTOOLCHAIN := local
+export GOFLAGS := -buildvcs=false
+
+DEMO_FLAGS ?=
+
+.PHONY: demo test build models setup setup-test fmt vet lint tidy unit nocgo race smoke arm64 armv7 bench compare-peers clean
+
+demo: build
+	build/bellbird demo --models models --wav-out demo.wav $(DEMO_FLAGS)
+
+test: setup-test fmt vet lint tidy race nocgo arm64 armv7 smoke
+	@echo "make test: all passed"
+
+build: setup
+	go build -trimpath -ldflags '$(LDFLAGS)' -o build/bellbird ./cmd/appliance
+
+setup models:
+	@deploy/dev/setup.sh demo
+
+setup-test:
+	@deploy/dev/setup.sh test
+
+# What make test consists of.
+
+fmt:
+	@files=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$files" ] || { echo "not formatted, run gofmt -w on:" $$files; exit 1; }
+
+vet:
+	go vet ./...
+
+lint: build/bin/staticcheck
+	build/bin/staticcheck ./...
+
+build/bin/staticcheck: | setup-test
+	GOBIN=$(CURDIR)/build/bin go install honnef.co/go/tools/cmd/staticcheck@v$(STATICCHECK)
+
+tidy:
+	go mod tidy -diff
+
+race:
+	go test -race ./...
+
+nocgo:
+	CGO_ENABLED=0 go test ./...
+
+# The demo on the virtual clock; its recording is checked by recognising the answers in it.
+smoke: build
+	BELLBIRD_BINARY=$(CURDIR)/build/bellbird go test -count=1 -run TestDemoIsHeard -v ./cmd/appliance
+
+# Cross builds. The recogniser is linked statically from packages of the target's architecture.
+
+arm64 armv7: setup-test
+	deploy/sysroot.sh $(DEBIAN_$@) build/sysroot/$(DEBIAN_$@)
+	CGO_ENABLED=1 GOOS=linux $(ENV_$@) go build -trimpath -ldflags '$(LDFLAGS)' -o build/bellbird-$@ ./cmd/appliance
+
+DEBIAN_arm64 := arm64
+ENV_arm64 := GOARCH=arm64 CC=aarch64-linux-gnu-gcc \
+	CGO_CFLAGS="-O2 -g -I$(CURDIR)/build/sysroot/arm64/usr/include" \
+	CGO_LDFLAGS="-L$(CURDIR)/build/sysroot/arm64/usr/lib/aarch64-linux-gnu"
+DEBIAN_armv7 := armhf
+ENV_armv7 := GOARCH=arm GOARM=7 CC=arm-linux-gnueabihf-gcc \
+	CGO_CFLAGS="-O2 -g -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64 -I$(CURDIR)/build/sysroot/armhf/usr/include" \
+	CGO_LDFLAGS="-L$(CURDIR)/build/sysroot/armhf/usr/lib/arm-linux-gnueabihf"
+
+# Measurements, each beside its target. They never fail.
+bench: setup-test build arm64
+	build/bellbird bench --models models --binary build/bellbird-arm64
+
+# Compares features and scores with the reference implementations, in Python.
+compare-peers: setup
+	wake/compare/run.sh
+
+clean:
+	rm -rf build demo.wav

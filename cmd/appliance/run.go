@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"bellbird/audio"
+	"bellbird/audio/audiotest"
+	"bellbird/audio/malgo"
+	"bellbird/clock"
+	"bellbird/event"
+	"bellbird/internal/run"
+)
+
+func runCommand(f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Be the appliance, on the sound card of this machine",
+		Args:  onlyArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := f.load()
+			if err != nil {
+				return err
+			}
+			log := f.logger(slog.LevelInfo)
+			a, err := assemble(c, senses{ears: true, timers: true}, clock.System, log)
+			if err != nil {
+				return err
+			}
+			c.Sound.Logger = log.With("part", "sound")
+			card, err := malgo.Open(c.Sound, a.output)
+			if err != nil {
+				a.close()
+				return err
+			}
+			v := viewer(a, a.clock, false, cmd.OutOrStdout())
+			defer v.close()
+			info := card.Info()
+			log.Info("listening", "for", wakeWords(c), "microphone", info.Capture, "speaker", info.Playback)
+			return a.run(cmd.Context(), card)
+		},
+	}
+}
+
+func askCommand(f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ask TEXT",
+		Short: "Run one turn as if TEXT had been heard",
+		Long: `Run one turn as if TEXT had been heard: the answer is printed, and spoken if there is a loudspeaker. Timers need an
+appliance that goes on running, so none can be set here.`,
+		Args: onlyArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.load()
+			if err != nil {
+				return err
+			}
+			return f.turn(cmd, c, "", true, func(ctx context.Context, a *appliance) (event.Record, error) {
+				return a.turns.Ask(ctx, strings.Join(args, " "))
+			})
+		},
+	}
+}
+
+func sayCommand(f *flags) *cobra.Command {
+	var wav string
+	cmd := &cobra.Command{
+		Use:   "say TEXT",
+		Short: "Speak TEXT",
+		Args:  onlyArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.load()
+			if err != nil {
+				return err
+			}
+			return f.turn(cmd, c, wav, false, func(ctx context.Context, a *appliance) (event.Record, error) {
+				return a.turns.Say(ctx, strings.Join(args, " "))
+			})
+		},
+	}
+	cmd.Flags().StringVar(&wav, "wav", "", "write the speech to this WAV file instead")
+	return cmd
+}
+
+// turn assembles an appliance without ears for a single turn. With wav the speech goes into that file. If there is no
+// loudspeaker and the answer is also to be printed, it is only printed.
+func (f *flags) turn(cmd *cobra.Command, c Config, wav string, printed bool, begin func(context.Context, *appliance) (event.Record, error)) (err error) {
+	log := f.logger(slog.LevelWarn)
+	virtual := clock.NewVirtual(time.Now())
+	var card *malgo.Card
+	clk := clock.System
+	output := audio.NewOutput(0)
+	if wav == "" {
+		c.Sound.Logger = log.With("part", "sound")
+		c.Sound.PlaybackOnly = true
+		var err error
+		if card, err = malgo.Open(c.Sound, output); err != nil && !printed {
+			return fmt.Errorf("%w (or write a file: bellbird say --wav FILE TEXT)", err)
+		} else if err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "bellbird: the answer is not spoken:", err)
+		}
+	}
+	if card == nil {
+		clk = virtual
+	}
+	a, err := assemble(c, senses{output: output}, clk, log)
+	if err != nil {
+		if card != nil {
+			card.Close()
+		}
+		return err
+	}
+
+	var d device = card
+	if card == nil {
+		o := audiotest.RoomOptions{Output: output}
+		if wav != "" {
+			w, err := audio.CreateWAV(wav, 1)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, w.Close()) }()
+			o.Record = func(_, speaker audio.Frame) { _ = w.Write(speaker) } // Close tells of errors
+		}
+		d = deafDevice{audiotest.NewRoom(o), virtual}
+	}
+	var record event.Record
+	err = a.run(cmd.Context(), d, run.Part{Name: "turn", Run: func(ctx context.Context) error {
+		var err error
+		if record, err = begin(ctx, a); err != nil {
+			return err
+		}
+		return run.ErrFinished
+	}})
+	if err != nil {
+		return err
+	}
+	return report(cmd.OutOrStdout(), record, printed)
+}
+
+// report prints the answer of a turn, if it is wanted, and makes an error of one that failed.
+func report(w io.Writer, r event.Record, printed bool) error {
+	if printed && r.Answer != "" {
+		fmt.Fprintln(w, r.Answer)
+	}
+	switch r.Outcome {
+	case event.Completed:
+		return nil
+	case event.NotUnderstood:
+		return errors.New("not understood")
+	case event.Interrupted:
+		return errors.New("interrupted")
+	}
+	return fmt.Errorf("the turn failed: %s", r.Error)
+}
+
+// deafDevice is a virtual device whose microphone nobody listens to.
+type deafDevice struct {
+	*audiotest.Room
+	clock *clock.Virtual
+}
+
+func (d deafDevice) Run(ctx context.Context) error {
+	go func() {
+		for range d.Frames() {
+		}
+	}()
+	return d.RunVirtual(ctx, d.clock)
+}

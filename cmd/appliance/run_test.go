@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bellbird/audio"
+	"bellbird/audio/malgo/malgotest"
+)
+
+// The appliance on a real sound server: what is played into its microphone is answered from its loudspeaker, and Ctrl-C
+// ends it within two seconds.
+func TestRunOnPulseAudio(t *testing.T) {
+	needDemo(t)
+	malgotest.Pulse(t)
+	dir := t.TempDir()
+	user := filepath.Join(dir, "user.toml")
+	if err := os.WriteFile(user, []byte("[tts]\nvoice = \"en-gb\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	speech := func(text string) string {
+		path := filepath.Join(dir, strings.ReplaceAll(text, " ", "_")+".wav")
+		var stderr bytes.Buffer
+		if code := execute(t.Context(), []string{"say", "--config", user, "--wav", path, text}, io.Discard, &stderr); code != 0 {
+			t.Fatal(stderr.String())
+		}
+		return path
+	}
+	call, order := speech("okay nabu"), speech("what time is it")
+
+	recording := filepath.Join(dir, "speaker.raw")
+	record := exec.CommandContext(t.Context(), "parec", "-d", "speaker.monitor", "--rate=16000", "--channels=1", "--format=s16le", recording)
+	if err := record.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"run", "--models", modelDirs[0]}, in, &stderr)
+		in.Close()
+	}()
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	await := func(part string) {
+		t.Helper()
+		limit := time.After(20 * time.Second)
+		for {
+			select {
+			case line, more := <-lines:
+				if !more {
+					t.Fatalf("the appliance ended before %q: %s", part, stderr.String())
+				}
+				t.Log(line)
+				if strings.Contains(line, part) {
+					return
+				}
+			case <-limit:
+				t.Fatalf("%q never came", part)
+			}
+		}
+	}
+	play := func(path string) {
+		t.Helper()
+		if out, err := exec.Command("paplay", "-d", "mic", path).CombinedOutput(); err != nil {
+			t.Fatalf("paplay: %v: %s", err, out)
+		}
+	}
+
+	await("idle")
+	quiet := filepath.Join(dir, "quiet.wav") // the models need a second of it
+	w, err := audio.CreateWAV(quiet, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range audio.Frames(1500 * time.Millisecond) {
+		if err := w.Write(audio.Frame{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	play(quiet)
+	play(call)
+	await("listening")
+	play(order)
+	await(`heard "what time is it"`)
+	await("turn 1: completed")
+	play(quiet) // the recorder is behind by its buffer
+	go func() {
+		for range lines {
+		}
+	}()
+	asked := time.Now()
+	stop()
+	if code := <-ended; code != 0 || time.Since(asked) > 2*time.Second {
+		t.Errorf("exit code %d after %v: %s", code, time.Since(asked), stderr.String())
+	}
+	record.Process.Signal(os.Interrupt)
+	record.Wait()
+
+	raw, err := os.ReadFile(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoken := recognizePieces(t, samplesOf(raw))
+	if len(spoken) != 1 || !strings.HasPrefix(spoken[0], "it's ") {
+		t.Errorf("the loudspeaker said %q", spoken)
+	}
+}
