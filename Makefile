@@ -15,7 +15,7 @@ DEMO_FLAGS ?=
 .PHONY: demo test build models setup setup-test fmt vet lint tidy unit nocgo race smoke arm64 armv7 bench compare-peers clean
 
 demo: build
-	build/bellbird demo --models models --wav-out demo.wav $(DEMO_FLAGS)
+	build/bellbird demo --models models $(DEMO_FLAGS)
 
 test: setup-test fmt vet lint tidy race nocgo arm64 armv7 smoke
 	@echo "make test: all passed"
