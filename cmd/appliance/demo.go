@@ -166,7 +166,7 @@ type order struct {
 
 // The user speaks with another voice than the appliance.
 const (
-	userVoice = "en-gb"
+	userVoice = "en-us+m5"
 	userCalls = "okay nabu"
 )
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,7 @@ func TestRunOnPulseAudio(t *testing.T) {
 	malgotest.Pulse(t)
 	dir := t.TempDir()
 	user := filepath.Join(dir, "user.toml")
-	if err := os.WriteFile(user, []byte("[tts]\nvoice = \"en-gb\"\n"), 0o600); err != nil {
+	if err := os.WriteFile(user, []byte("[tts]\nvoice = \"en-us+m5\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	speech := func(text string) string {
@@ -34,7 +35,7 @@ func TestRunOnPulseAudio(t *testing.T) {
 		}
 		return path
 	}
-	call, order := speech("okay nabu"), speech("what time is it")
+	sentence := speech("okay nabu. what time is it") // one file: between two, the server may take its time
 
 	recording := filepath.Join(dir, "speaker.raw")
 	record := exec.CommandContext(t.Context(), "parec", "-d", "speaker.monitor", "--rate=16000", "--channels=1", "--format=s16le", recording)
@@ -76,32 +77,23 @@ func TestRunOnPulseAudio(t *testing.T) {
 	}
 	play := func(path string) {
 		t.Helper()
-		if out, err := exec.Command("paplay", "-d", "mic", path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("paplay", "--latency-msec=50", "-d", "mic", path).CombinedOutput(); err != nil {
 			t.Fatalf("paplay: %v: %s", err, out)
 		}
 	}
 
+	// A room is never as silent as a sink to which nothing is played.
+	room := exec.CommandContext(t.Context(), "paplay", "--latency-msec=50", "-d", "mic", noise(t, dir, time.Minute))
+	if err := room.Start(); err != nil {
+		t.Fatal(err)
+	}
 	await("idle")
-	quiet := filepath.Join(dir, "quiet.wav") // the models need a second of it
-	w, err := audio.CreateWAV(quiet, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range audio.Frames(1500 * time.Millisecond) {
-		if err := w.Write(audio.Frame{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	play(quiet)
-	play(call)
+	play(noise(t, dir, 1500*time.Millisecond)) // the models need a second of it
+	play(sentence)
 	await("listening")
-	play(order)
 	await(`heard "what time is it"`)
 	await("turn 1: completed")
-	play(quiet) // the recorder is behind by its buffer
+	play(noise(t, dir, time.Second)) // the recorder is behind by its buffer
 	go func() {
 		for range lines {
 		}
@@ -122,4 +114,28 @@ func TestRunOnPulseAudio(t *testing.T) {
 	if len(spoken) != 1 || !strings.HasPrefix(spoken[0], "it's ") {
 		t.Errorf("the loudspeaker said %q", spoken)
 	}
+}
+
+// noise writes a file with the noise of a quiet room.
+func noise(t *testing.T, dir string, d time.Duration) string {
+	t.Helper()
+	path := filepath.Join(dir, d.String()+".wav")
+	w, err := audio.CreateWAV(path, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range audio.Frames(d) {
+		var f audio.Frame
+		for i := range f {
+			f[i] = int16(random.NormFloat64() * 18) // -65 dBFS
+		}
+		if err := w.Write(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
