@@ -1,0 +1,456 @@
+// Package hooks lets plugins see and change every step of a turn, and keeps them from doing harm: handlers run in order,
+// each on a copy of the event that counts only if it returns in time, and all of one fire share a hard deadline. It
+// knows nothing of how a handler is written (plugins and its runtimes do) nor of what a point is for (the pipeline does).
+//
+// What happens at a fire, in the order of the functions of this file:
+//
+//  1. Fire looks up the handlers. With none it returns.
+//  2. resolve stamps the chat and whether it is private.
+//  3. A goroutine goes through the handlers. Each is first held against what may withhold it: privacy, surface, voice
+//     match, breaker. It gets a copy, which is committed when it returns in time without an error.
+//  4. Fire waits for the goroutine, or for the deadline: then it goes on with what was committed, and leaves the
+//     goroutine to its handler, whose result will be thrown away.
+//  5. honour lets the event keep only the changes that its point honours.
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Func handles a fire. ctx ends at the deadline; what is done to the event after that is lost. An error, or a panic,
+// loses the changes too.
+type Func func(ctx context.Context, e *Event) error
+
+// A Band is where a plugin's priorities lie.
+type Band int
+
+// The bands: a user's plugin can't come before one of the system's.
+const (
+	System Band = iota // 0 to 99
+	User               // 100 to 199, which is the manifest's priority and 100
+)
+
+// DefaultPriority is that of a handler which names none.
+const DefaultPriority = 50
+
+// A Handler is a plugin's function at a point.
+type Handler struct {
+	Plugin   string
+	Point    string
+	Band     Band
+	Priority int // 0 to 99, in its band; what is outside is clamped
+	Func     Func
+
+	// Match, if set, calls the handler only when the input is this voice command.
+	Match *Match
+
+	// FailClosed makes the fire a refusal if the handler fails: for guards of tools.
+	FailClosed bool
+}
+
+// Options are what a runner works with. The zero value is usable.
+type Options struct {
+	// System and Config are put into the events of the points that have them, as they are.
+	System any
+	Config any
+
+	// Private resolves the privacy of a chat: of the named one, or of the active one, which it then names. An error
+	// means private. Nil means that no chat is private.
+	Private func(ctx context.Context, name *string) (chat string, private bool, err error)
+
+	// OnBreaker is called when a handler's breaker opened for the time d, after it missed its deadline.
+	OnBreaker func(plugin, point string, d time.Duration)
+
+	Logger *slog.Logger // nil: none
+}
+
+// A Runner holds the handlers and fires. It may be used by several goroutines. Handlers may be registered and removed
+// while it fires; that counts from the next fire on.
+type Runner struct {
+	o     Options
+	table atomic.Pointer[table]
+	later chan func()
+	done  chan struct{}
+
+	mu    sync.Mutex // of those who change the table
+	order int
+}
+
+// A table is what is registered. It is replaced, not changed.
+type table struct {
+	handlers map[string][]*handler
+	aware    map[string]bool
+	surfaces map[string][]string // only of plugins that are restricted
+}
+
+type handler struct {
+	Handler
+	priority int
+	order    int
+	breaker  breaker
+	running  atomic.Bool // also after it was given up
+}
+
+// laterQueue is how many fires nobody waits for may be pending; one more is dropped and counted as missed.
+const laterQueue = 256
+
+// New returns a runner without handlers. Close ends it.
+func New(o Options) *Runner {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Runner{o: o, later: make(chan func(), laterQueue), done: make(chan struct{})}
+	r.table.Store(&table{})
+	go func() {
+		defer close(r.done)
+		for f := range r.later {
+			f()
+		}
+	}()
+	return r
+}
+
+// Close waits for the fires that nobody waited for. Nothing may be fired afterwards.
+func (r *Runner) Close() {
+	close(r.later)
+	<-r.done
+}
+
+// Register adds a handler. Among equal priorities the one registered first is called first.
+func (r *Runner) Register(h Handler) error {
+	switch {
+	case h.Func == nil || h.Point == "" || h.Plugin == "":
+		return fmt.Errorf("hook %q of plugin %q: incomplete", h.Point, h.Plugin)
+	case h.Match != nil && h.Match.compiled == nil:
+		return fmt.Errorf("hook %q of plugin %q: the voice match is not compiled", h.Point, h.Plugin)
+	}
+	r.change(func(t *table) {
+		r.order++
+		n := &handler{Handler: h, order: r.order, priority: int(h.Band)*100 + min(max(h.Priority, 0), 99)}
+		list := append(slices.Clone(t.handlers[h.Point]), n)
+		slices.SortFunc(list, func(a, b *handler) int {
+			return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.order, b.order))
+		})
+		t.handlers[h.Point] = list
+	})
+	return nil
+}
+
+// SetAware says whether a plugin is aware of privacy. SetSurfaces restricts it to surfaces, of which there may be none;
+// nil lifts the restriction.
+func (r *Runner) SetAware(plugin string, aware bool) {
+	r.change(func(t *table) { t.aware[plugin] = aware })
+}
+
+// SetSurfaces restricts a plugin's presence to surfaces, of which there may be none; nil lifts the restriction.
+func (r *Runner) SetSurfaces(plugin string, surfaces []string) {
+	r.change(func(t *table) {
+		delete(t.surfaces, plugin)
+		if surfaces != nil {
+			t.surfaces[plugin] = slices.Clone(surfaces)
+		}
+	})
+}
+
+// Unregister removes all of a plugin: its handlers, its awareness, its surfaces.
+func (r *Runner) Unregister(plugin string) {
+	r.change(func(t *table) {
+		delete(t.aware, plugin)
+		delete(t.surfaces, plugin)
+		for point, list := range t.handlers {
+			list = slices.DeleteFunc(slices.Clone(list), func(h *handler) bool { return h.Plugin == plugin })
+			t.handlers[point] = list
+			if len(list) == 0 {
+				delete(t.handlers, point)
+			}
+		}
+	})
+}
+
+func (r *Runner) change(f func(*table)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.table.Load()
+	t := &table{handlers: maps.Clone(old.handlers), aware: maps.Clone(old.aware), surfaces: maps.Clone(old.surfaces)}
+	if t.handlers == nil {
+		*t = table{make(map[string][]*handler), make(map[string]bool), make(map[string][]string)}
+	}
+	f(t)
+	r.table.Store(t)
+}
+
+// Has reports whether a fire of the point would call anybody, so that an event need not be made if not.
+func (r *Runner) Has(point string) bool { return len(r.table.Load().handlers[point]) > 0 }
+
+// Fire calls the handlers of a point on e, which then has their changes, and returns what each of them did. For a point
+// that isn't waited for it returns at once, and the handlers get a copy of e.
+func (r *Runner) Fire(ctx context.Context, point string, e *Event) Trace {
+	return r.FireWithin(ctx, point, e, 0)
+}
+
+// FireWithin is Fire with a budget of its own, if that is smaller than the point's: for the audio loop, whose patience is
+// what is queued for the loudspeaker. A budget that is used up already calls nobody.
+func (r *Runner) FireWithin(ctx context.Context, point string, e *Event, budget time.Duration) Trace {
+	t := r.table.Load()
+	handlers := t.handlers[point]
+	if len(handlers) == 0 {
+		return nil
+	}
+	p, _ := PointNamed(point)
+	if budget == 0 || budget > p.Budget {
+		budget = p.Budget
+	}
+	f := &fire{runner: r, point: p, table: t, handlers: handlers, event: e, budget: budget}
+	if p.Waits {
+		return f.run(ctx)
+	}
+	ctx = context.WithoutCancel(ctx) // it outlives the turn
+	f.event = e.clone()
+	select {
+	case r.later <- func() { f.run(ctx) }:
+	default:
+		r.o.Logger.Warn("too many hooks are waiting, one is dropped", "point", point)
+	}
+	return nil
+}
+
+// A fire is one Fire under way.
+type fire struct {
+	runner   *Runner
+	point    Point
+	table    *table
+	handlers []*handler
+	event    *Event // of who fires: touched only by run
+	budget   time.Duration
+
+	mu        sync.Mutex
+	committed *Event
+	spare     *Event // a stamped copy of it, of the goroutine alone
+	trace     Trace
+	over      bool // the deadline has passed: nothing is committed any more
+	current   int  // the handler that is running
+	began     time.Time
+}
+
+var errDeadline = errors.New("the deadline passed")
+
+func (f *fire) run(ctx context.Context) Trace {
+	ctx, cancel := context.WithTimeoutCause(ctx, f.budget, errDeadline)
+	defer cancel()
+	f.resolve(ctx)
+	f.committed = f.event.clone()
+	f.trace = make(Trace, len(f.handlers))
+	for i, h := range f.handlers {
+		f.trace[i] = Call{Plugin: h.Plugin, Point: f.point.Name, Outcome: NotReached}
+	}
+	finished := make(chan struct{})
+	if f.budget > 0 && ctx.Err() == nil {
+		go func() {
+			defer close(finished)
+			for i := range f.handlers {
+				if f.call(ctx, i) {
+					return
+				}
+			}
+		}()
+		select {
+		case <-finished:
+		case <-ctx.Done():
+		}
+	}
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	if ctx.Err() != nil {
+		f.missed(ctx)
+		f.committed = f.committed.clone() // the one who is late may still be looking at it
+	}
+	f.failClosed()
+	f.honour()
+	return f.trace
+}
+
+// resolve stamps the chat and its privacy, once per fire.
+func (f *fire) resolve(ctx context.Context) {
+	e := f.event
+	if e.ChatPrivate != nil {
+		return
+	}
+	private := false
+	if resolve := f.runner.o.Private; resolve != nil && f.point.Private != always {
+		chat, isPrivate, err := protect(func() (string, bool, error) { return resolve(ctx, e.ChatName) })
+		if err != nil {
+			f.runner.o.Logger.Error("the privacy of a chat is not known, it is taken for private", "point", f.point.Name, "err", err)
+		} else if e.ChatName == nil {
+			e.ChatName = &chat
+		}
+		private = isPrivate || err != nil
+	}
+	e.ChatPrivate = &private
+}
+
+// protect makes an error of a panic.
+func protect(f func() (string, bool, error)) (chat string, private bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// call runs handler i, if nothing withholds it, and reports whether that was the last one.
+func (f *fire) call(ctx context.Context, i int) (last bool) {
+	h := f.handlers[i]
+	now := time.Now()
+	f.mu.Lock()
+	if f.over {
+		f.mu.Unlock()
+		return true
+	}
+	event := f.committed
+	outcome, captures := f.withheld(h, event, now)
+	if outcome != "" {
+		f.trace[i].Outcome = outcome
+		f.mu.Unlock()
+		return false
+	}
+	f.current, f.began = i, now
+	f.trace[i].Outcome = Missed // until it has returned
+	f.mu.Unlock()
+
+	// Nobody else touches what was committed. A copy that the handler before left as it got it serves again.
+	own := f.spare
+	if own == nil || captures != nil {
+		own = event.clone()
+		f.stamp(own, captures)
+	}
+	f.spare = nil
+	err := h.run(ctx, own)
+	took := time.Since(now)
+
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return true
+	}
+	if ctx.Err() != nil {
+		return true // too late, whatever it says
+	}
+	f.trace[i].Took = took
+	if err != nil {
+		f.trace[i].Outcome, f.trace[i].Err = Failed, err
+		f.runner.o.Logger.Warn("hook", "plugin", h.Plugin, "point", h.Point, "err", err)
+		return false
+	}
+	h.breaker.success()
+	f.trace[i].Outcome = Committed
+	if captures == nil && own.plain() && event.plain() && own.sameScalars(event) {
+		f.spare = own
+		return false
+	}
+	f.commit(h, own)
+	return own.StopPropagate
+}
+
+// run calls the handler's function. While an earlier call, which was given up, has not returned, it waits for that.
+func (h *handler) run(ctx context.Context, e *Event) (err error) {
+	if !h.running.CompareAndSwap(false, true) {
+		return errBusy
+	}
+	defer h.running.Store(false)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return h.Func(ctx, e)
+}
+
+var errBusy = errors.New("its last call has not returned yet")
+
+// stamp gives a handler's copy what the point has for it.
+func (f *fire) stamp(e *Event, captures []any) {
+	o := &f.runner.o
+	e.Config = nil
+	if f.point.Config {
+		e.Config = o.Config
+	}
+	delete(e.Metadata, systemKey)
+	delete(e.Metadata, capturesKey)
+	e.GhostText = nil
+	if e.Metadata == nil && (f.point.System || captures != nil) {
+		e.Metadata = make(map[string]any)
+	}
+	if f.point.System {
+		e.Metadata[systemKey] = o.System
+	}
+	if captures != nil {
+		e.Metadata[capturesKey] = captures
+	}
+}
+
+// commit makes a handler's copy the event for the next one. What handlers must not set is taken from the event before.
+func (f *fire) commit(h *handler, own *Event) {
+	before := f.committed
+	own.ChatName, own.ChatPrivate, own.Surface, own.Config = before.ChatName, before.ChatPrivate, before.Surface, before.Config
+	own.GhostContributions = before.GhostContributions
+	if own.GhostText != nil && *own.GhostText != "" {
+		own.GhostContributions = append(own.GhostContributions, Contribution{h.Plugin, *own.GhostText})
+	}
+	own.GhostText = nil
+	delete(own.Metadata, systemKey)
+	delete(own.Metadata, capturesKey)
+	if own.Confirm == nil {
+		own.Confirm = before.Confirm // one way
+	}
+	f.committed = own
+}
+
+// missed ends the call that was running at the deadline. If another one used most of the budget, that one is to blame.
+func (f *fire) missed(ctx context.Context) {
+	at := f.current
+	if f.trace[at].Outcome != Missed {
+		return
+	}
+	f.trace[at].Took = time.Since(f.began)
+	if context.Cause(ctx) != errDeadline {
+		f.trace[at].Outcome = Abandoned // the turn was cancelled
+		return
+	}
+	blamed := at
+	for i, c := range f.trace {
+		if c.Took > f.trace[blamed].Took {
+			blamed = i
+		}
+	}
+	h := f.handlers[blamed]
+	f.runner.o.Logger.Warn("hook missed its deadline", "plugin", h.Plugin, "point", h.Point, "budget", f.budget)
+	if open := h.breaker.miss(time.Now()); open > 0 {
+		f.runner.o.Logger.Error("hook misses its deadlines, it is left out", "plugin", h.Plugin, "point", h.Point, "for", open)
+		if f.runner.o.OnBreaker != nil {
+			f.runner.o.OnBreaker(h.Plugin, h.Point, open)
+		}
+	}
+}
+
+// failClosed makes the fire a refusal if a guard could not say otherwise.
+func (f *fire) failClosed() {
+	for i, c := range f.trace {
+		if f.handlers[i].FailClosed && (c.Outcome == Failed || c.Outcome == Missed || c.Outcome == NotReached || c.Outcome == BreakerOpen) {
+			f.committed.SkipLLM = true
+			f.committed.Result = String("Blocked: the guard of plugin " + c.Plugin + " did not answer.")
+			return
+		}
+	}
+}
