@@ -8,41 +8,41 @@ import (
 // An Event is what a handler gets to see and may change. Its fields and their meaning are those of the hook contract;
 // a nil pointer is the contract's "none". Which of the changes have an effect is said by the table of points.
 type Event struct {
-	Input         string
-	SkipLLM       bool
-	Response      *string
-	Ephemeral     bool
-	ContextParts  []string
-	StopPropagate bool // stop_propagation: no later handler of this fire is called
+	Input         string   `json:"input"`
+	SkipLLM       bool     `json:"skip_llm,omitempty"`
+	Response      *string  `json:"response,omitempty"`
+	Ephemeral     bool     `json:"ephemeral,omitempty"`
+	ContextParts  []string `json:"context_parts,omitempty"`
+	StopPropagate bool     `json:"stop_propagation,omitempty"` // no later handler of this fire is called
 
-	FunctionName *string
-	Arguments    map[string]any // as decoded from JSON
-	Result       *string
-	Confirm      *string          // why the user must be asked first; may be set, never removed
-	Tools        []map[string]any // schemas, as decoded from JSON
+	FunctionName *string          `json:"function_name,omitempty"`
+	Arguments    map[string]any   `json:"arguments,omitempty"` // as decoded from JSON
+	Result       *string          `json:"result,omitempty"`
+	Confirm      *string          `json:"require_confirmation,omitempty"` // why the user must be asked first; may be set, never removed
+	Tools        []map[string]any `json:"tools,omitempty"`                // schemas, as decoded from JSON
 
-	TTSText *string
-	SkipTTS bool
+	TTSText *string `json:"tts_text,omitempty"`
+	SkipTTS bool    `json:"skip_tts,omitempty"`
 
-	GhostText *string
+	GhostText *string `json:"ghost_text,omitempty"`
 	// GhostContributions is what the handlers of ghost_inject contributed, in order. The runner makes it.
-	GhostContributions []Contribution
+	GhostContributions []Contribution `json:"ghost_contributions,omitempty"`
 
 	// Metadata is free for handlers to leave something for those after them. Its values are nil, booleans, numbers,
 	// strings, []byte, []any and map[string]any; and under "system", where the point has it, what the plugin may use.
-	Metadata map[string]any
+	Metadata map[string]any `json:"metadata,omitempty"`
 
 	// Stamped by the runner, or by who fires; what a handler writes here is overwritten.
-	Config      any
-	ChatName    *string
-	ChatPrivate *bool // nil before the fire: not resolved yet
-	Surface     *string
+	Config      any     `json:"config,omitempty"`
+	ChatName    *string `json:"chat_name,omitempty"`
+	ChatPrivate *bool   `json:"chat_private,omitempty"` // nil before the fire: not resolved yet
+	Surface     *string `json:"surface,omitempty"`
 }
 
 // A Contribution is one plugin's line of a ghost message.
 type Contribution struct {
-	Plugin string
-	Text   string
+	Plugin string `json:"plugin"`
+	Text   string `json:"text"`
 }
 
 // The keys of Metadata that the runner knows.

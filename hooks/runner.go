@@ -79,6 +79,8 @@ type Runner struct {
 	o     Options
 	table atomic.Pointer[table]
 	later chan func()
+	stop  chan struct{} // closed by Close
+	ended sync.Once
 	done  chan struct{}
 
 	mu    sync.Mutex // of those who change the table
@@ -108,20 +110,35 @@ func New(o Options) *Runner {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Runner{o: o, later: make(chan func(), laterQueue), done: make(chan struct{})}
+	r := &Runner{o: o, later: make(chan func(), laterQueue), stop: make(chan struct{}), done: make(chan struct{})}
 	r.table.Store(&table{})
-	go func() {
-		defer close(r.done)
-		for f := range r.later {
-			f()
-		}
-	}()
+	go r.work()
 	return r
 }
 
-// Close waits for the fires that nobody waited for. Nothing may be fired afterwards.
+// work runs the fires that nobody waits for.
+func (r *Runner) work() {
+	defer close(r.done)
+	for {
+		select {
+		case f := <-r.later:
+			f()
+		case <-r.stop:
+			for {
+				select {
+				case f := <-r.later:
+					f()
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// Close waits for the fires that nobody waited for. Of those that come later nobody hears. More calls do nothing.
 func (r *Runner) Close() {
-	close(r.later)
+	r.ended.Do(func() { close(r.stop) })
 	<-r.done
 }
 

@@ -28,6 +28,7 @@ var may = map[string][]string{
 	"llm":                   {"dialog"},
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
 	"pipeline":              {"audio", "clock", "dialog", "event", "hooks"},
+	"plugins":               {"hooks"},
 	"stt":                   {"audio"},
 	"timers":                {"clock", "event"},
 	"tools":                 {"dialog"},

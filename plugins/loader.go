@@ -1,0 +1,359 @@
+// Package plugins finds plugins in their directories, reads their manifests, and brings their handlers into a hook
+// runner. How a handler is run is the business of a runtime (plugins/starlark and others), when and for how long that
+// of package hooks.
+package plugins
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"bellbird/hooks"
+)
+
+// A Runtime makes functions of a handler file.
+type Runtime interface {
+	// Load runs the source of a file of plugin m, which keeps what it wants to keep in state.
+	Load(ctx context.Context, m *Manifest, file string, source []byte, state *State) (Unit, error)
+}
+
+// A Unit is a loaded file. All its functions share one set of globals.
+type Unit interface {
+	// Func returns the function for a point, or an error that says what is missing in the file.
+	Func(point string) (hooks.Func, error)
+}
+
+// Options say where plugins are. Directories that are not there have none.
+type Options struct {
+	SystemDir string // of plugins that come with the appliance
+	UserDir   string // of those that its user put there
+	StateDir  string // where the plugins' states are kept, and which are enabled
+
+	Runtimes map[string]Runtime // by the extension of the files, such as ".star"
+	Runner   *hooks.Runner
+	Logger   *slog.Logger // nil: none
+}
+
+// A Loader loads, reloads and unloads plugins. It may be used by several goroutines.
+type Loader struct {
+	o Options
+
+	mu      sync.Mutex
+	plugins map[string]*plugin
+	choice  choice
+}
+
+// An Info is what there is to know of a plugin.
+type Info struct {
+	Manifest Manifest
+	Dir      string
+	Band     hooks.Band
+	Enabled  bool
+	Loaded   bool
+	Errors   []string // of the last attempt to load it
+}
+
+type plugin struct {
+	Info
+	state *State
+}
+
+// choice is what the user enabled and disabled. Being in both counts as enabled.
+type choice struct {
+	Enabled  []string `json:"enabled"`
+	Disabled []string `json:"disabled"`
+}
+
+const (
+	choiceName = "plugins.json"
+	maxHandler = 1 << 20 // bytes of a file
+)
+
+// New returns a loader without plugins. Scan brings them.
+func New(o Options) *Loader {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Loader{o: o, plugins: make(map[string]*plugin)}
+}
+
+// ErrUnknown is returned for the name of a plugin that isn't there.
+var ErrUnknown = errors.New("there is no such plugin")
+
+// Scan finds the plugins in both directories, in alphabetical order, and loads those that are enabled. What is wrong
+// with one is in its Info, and stops no other.
+func (l *Loader) Scan(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.readChoice(); err != nil {
+		return err
+	}
+	loaded := 0
+	for _, band := range []hooks.Band{hooks.System, hooks.User} {
+		dir := l.o.SystemDir
+		if band == hooks.User {
+			dir = l.o.UserDir
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && dir != "" {
+			return err
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if _, err := os.Stat(filepath.Join(path, manifestName)); err != nil {
+				continue // no plugin
+			}
+			m, err := ReadManifest(path)
+			if err != nil {
+				l.o.Logger.Error("plugin", "err", err)
+				continue
+			}
+			if old := l.plugins[m.Name]; old != nil {
+				if old.Dir == path {
+					continue
+				}
+				l.o.Logger.Warn("a plugin takes the place of another of its name", "plugin", m.Name, "dir", path, "instead of", old.Dir)
+				l.unload(old)
+			}
+			p := &plugin{Info: Info{Manifest: *m, Dir: path, Band: band}}
+			l.plugins[m.Name] = p
+			p.Enabled = l.enabled(m)
+			if p.Enabled && l.load(ctx, p) == nil {
+				loaded++
+			}
+		}
+	}
+	l.ready(ctx, loaded, "scan")
+	return nil
+}
+
+// List returns the plugins by name.
+func (l *Loader) List() []Info {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []Info
+	for _, name := range slices.Sorted(maps.Keys(l.plugins)) {
+		list = append(list, l.plugins[name].Info)
+	}
+	return list
+}
+
+// SetEnabled enables a plugin and loads it, or disables and unloads it. The choice lasts.
+func (l *Loader) SetEnabled(ctx context.Context, name string, enabled bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.plugins[name]
+	if p == nil {
+		return fmt.Errorf("plugin %q: %w", name, ErrUnknown)
+	}
+	without := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
+	}
+	c := choice{without(l.choice.Enabled), without(l.choice.Disabled)}
+	if enabled {
+		c.Enabled = append(c.Enabled, name)
+	} else {
+		c.Disabled = append(c.Disabled, name)
+	}
+	text, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(filepath.Join(l.o.StateDir, choiceName), text); err != nil {
+		return err
+	}
+	l.choice, p.Enabled = c, enabled
+	if !enabled {
+		l.unload(p)
+		return nil
+	}
+	if err := l.load(ctx, p); err != nil {
+		return err
+	}
+	l.ready(ctx, 1, "toggle")
+	return nil
+}
+
+// Reload reads a plugin anew. If that fails, the version that was running goes on.
+func (l *Loader) Reload(ctx context.Context, name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.plugins[name]
+	if p == nil {
+		return fmt.Errorf("plugin %q: %w", name, ErrUnknown)
+	}
+	m, err := ReadManifest(p.Dir)
+	if err == nil && m.Name != name {
+		err = fmt.Errorf("%s: its name is %q now", p.Dir, m.Name)
+	}
+	if err != nil {
+		p.Errors = []string{err.Error()}
+		return err
+	}
+	old := p.Manifest
+	p.Manifest = *m
+	if p.Enabled {
+		if err := l.load(ctx, p); err != nil {
+			p.Manifest = old
+			return err
+		}
+		l.ready(ctx, 1, "reload")
+	}
+	return nil
+}
+
+// load makes the handlers of a plugin, and only then, if there are no errors in its files, puts them in the place of
+// those that it had. A handler that is only missing is a warning.
+func (l *Loader) load(ctx context.Context, p *plugin) error {
+	p.Errors = nil
+	fail := func(err error) error {
+		p.Errors = append(p.Errors, err.Error())
+		l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
+		return fmt.Errorf("plugin %q: %w", p.Manifest.Name, err)
+	}
+	if p.state == nil {
+		state, err := OpenState(filepath.Join(l.o.StateDir, p.Manifest.Name+".json"))
+		if err != nil {
+			p.Errors = append(p.Errors, err.Error())
+			l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
+		}
+		p.state = state
+	}
+	handlers, err := l.handlers(ctx, p)
+	if err != nil {
+		return fail(err)
+	}
+	l.unload(p)
+	m := &p.Manifest
+	l.o.Runner.SetAware(m.Name, m.PrivacyAware)
+	l.o.Runner.SetSurfaces(m.Name, m.Surfaces)
+	for _, h := range handlers {
+		if err := l.o.Runner.Register(h); err != nil {
+			l.unload(p)
+			return fail(err)
+		}
+	}
+	p.Loaded = true
+	return nil
+}
+
+func (l *Loader) unload(p *plugin) {
+	l.o.Runner.Unregister(p.Manifest.Name)
+	p.Loaded = false
+}
+
+// handlers are what the plugin's manifest declares: hooks in the order of their names, then voice commands in theirs.
+func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, error) {
+	root, err := os.OpenRoot(p.Dir) // what a link leads to must lie within
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	m := &p.Manifest
+	priority := hooks.DefaultPriority
+	if m.Priority != nil {
+		priority = *m.Priority
+	}
+	units := make(map[string]Unit)
+	var all []hooks.Handler
+	add := func(point, file string, match *hooks.Match, priority int) error {
+		if units[file] == nil {
+			unit, err := l.unit(ctx, root, p, file)
+			if errors.Is(err, fs.ErrNotExist) {
+				p.Errors = append(p.Errors, err.Error())
+				l.o.Logger.Warn("plugin", "plugin", m.Name, "err", err)
+				return nil
+			} else if err != nil {
+				return err
+			}
+			units[file] = unit
+		}
+		f, err := units[file].Func(point)
+		if err != nil {
+			return err
+		}
+		all = append(all, hooks.Handler{
+			Plugin: m.Name, Point: point, Band: p.Band, Priority: priority, Func: f, Match: match,
+			FailClosed: slices.Contains(m.FailClosed, point),
+		})
+		return nil
+	}
+	for _, point := range slices.Sorted(maps.Keys(m.Capabilities.Hooks)) {
+		if err := add(point, m.Capabilities.Hooks[point], nil, priority); err != nil {
+			return nil, err
+		}
+	}
+	for _, c := range m.Capabilities.VoiceCommands {
+		match, err := hooks.NewMatch(c.Match, c.Triggers)
+		if err != nil {
+			return nil, err
+		}
+		at := priority
+		if c.BypassLLM {
+			at = min(at, firstPriority)
+		}
+		if err := add("pre_chat", c.Handler, match, at); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// firstPriority is the last one of those that come before everything that may change the input.
+const firstPriority = 19
+
+func (l *Loader) unit(ctx context.Context, root *os.Root, p *plugin, file string) (Unit, error) {
+	runtime := l.o.Runtimes[filepath.Ext(file)]
+	if runtime == nil {
+		return nil, fmt.Errorf("%s: handlers can be written in %v", file, slices.Sorted(maps.Keys(l.o.Runtimes)))
+	}
+	f, err := root.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	source, err := io.ReadAll(io.LimitReader(f, maxHandler+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(source) > maxHandler {
+		return nil, fmt.Errorf("%s: larger than %d bytes", file, maxHandler)
+	}
+	return runtime.Load(ctx, &p.Manifest, file, source, p.state)
+}
+
+func (l *Loader) ready(ctx context.Context, loaded int, reason string) {
+	l.o.Runner.Fire(ctx, "plugins_ready", &hooks.Event{Metadata: map[string]any{"loaded": loaded, "reason": reason}})
+}
+
+func (l *Loader) enabled(m *Manifest) bool {
+	return slices.Contains(l.choice.Enabled, m.Name) || m.DefaultEnabled && !slices.Contains(l.choice.Disabled, m.Name)
+}
+
+// readChoice reads which plugins are enabled. A file that can't be read is set aside, and all have their defaults.
+func (l *Loader) readChoice() error {
+	path := filepath.Join(l.o.StateDir, choiceName)
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	var c choice
+	if err := json.Unmarshal(text, &c); err != nil {
+		l.o.Logger.Error("which plugins are enabled can't be read, all have their defaults", "file", path, "err", err)
+		return os.Rename(path, path+".bad")
+	}
+	l.choice = c
+	return nil
+}

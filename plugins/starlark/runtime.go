@@ -1,0 +1,184 @@
+// Package starlark runs plugins that are written in Starlark, in this process. All handlers of a file share one set of
+// globals, which are frozen once the file has been run: what a plugin wants to remember goes into its state. A script
+// can do what its predeclared names let it do, and nothing else: it has no files, no network, no clock but time.now.
+//
+// It bounds time (a call ends at its deadline) and steps, but not memory: a script that is not trusted runs in a process
+// of its own, around this package.
+package starlark
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	starjson "go.starlark.net/lib/json"
+	starmath "go.starlark.net/lib/math"
+	startime "go.starlark.net/lib/time"
+	"go.starlark.net/starlark"
+	"go.starlark.net/syntax"
+
+	"bellbird/hooks"
+)
+
+// Options are what scripts get. The zero value is usable.
+type Options struct {
+	// State is the plugin's store, predeclared as "state"; nil: it has none.
+	State State
+
+	// MaxSteps bounds a single call, and the loading of a file; default 10 million, about a second.
+	MaxSteps uint64
+
+	Logger *slog.Logger // for print and log; nil: none
+}
+
+// State is what a plugin keeps between runs.
+type State interface {
+	Get(key string, def any) any
+	All() map[string]any
+	Save(key string, value any) error
+	Delete(key string) error
+	Update(key string, def any, f func(any) (any, error)) (any, error)
+}
+
+const (
+	defaultSteps = 10_000_000
+)
+
+// A Script is a file that has been run.
+type Script struct {
+	o       Options
+	name    string
+	globals starlark.StringDict
+}
+
+var dialect = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
+
+// Run runs source, whose definitions can then be called. name is for errors.
+func Run(ctx context.Context, name string, source []byte, o Options) (*Script, error) {
+	if o.MaxSteps == 0 {
+		o.MaxSteps = defaultSteps
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Script{o: o, name: name}
+	thread, end := s.thread(ctx)
+	defer end()
+	globals, err := protect(func() (starlark.StringDict, error) {
+		return starlark.ExecFileOptions(dialect, thread, name, source, s.predeclared())
+	})
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	globals.Freeze()
+	s.globals = globals
+	return s, nil
+}
+
+func (s *Script) predeclared() starlark.StringDict {
+	names := starlark.StringDict{
+		"json":   starjson.Module,
+		"math":   starmath.Module,
+		"time":   startime.Module,
+		"re":     regexpModule,
+		"random": randomModule,
+		"log":    starlark.NewBuiltin("log", s.log),
+		"state":  starlark.None,
+	}
+	if s.o.State != nil {
+		names["state"] = stateModule(s.o.State)
+	}
+	return names
+}
+
+// thread makes what a single call runs on. It is cancelled when ctx ends.
+func (s *Script) thread(ctx context.Context) (thread *starlark.Thread, end func()) {
+	thread = &starlark.Thread{Name: s.name, Print: func(_ *starlark.Thread, msg string) { s.o.Logger.Info("plugin says", "text", clip(msg)) }}
+	thread.SetMaxExecutionSteps(s.o.MaxSteps)
+	thread.SetLocal(contextKey, ctx)
+	stop := context.AfterFunc(ctx, func() { thread.Cancel("the deadline passed") })
+	return thread, func() { stop() }
+}
+
+// contextKey is where built-ins find the context of their call: Starlark itself looks only between steps.
+const contextKey = "context"
+
+// inTime is an error if the deadline of the call has passed: then it must not act any more.
+func inTime(thread *starlark.Thread) error {
+	if ctx, ok := thread.Local(contextKey).(context.Context); ok && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// protect makes an error of a panic.
+func protect[T any](f func() (T, error)) (v T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return f()
+}
+
+// explain makes one line of an error, with its place in the script.
+func explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	var eval *starlark.EvalError
+	if errors.As(err, &eval) && len(eval.CallStack) > 0 {
+		for i := range eval.CallStack {
+			if frame := eval.CallStack.At(i); frame.Pos.Filename() != "<builtin>" {
+				return fmt.Errorf("%v: in %s: %w", frame.Pos, frame.Name, err)
+			}
+		}
+	}
+	return err
+}
+
+// Func returns the function that handles a point: the one with its name, or else the one called handle.
+func (s *Script) Func(point string) (hooks.Func, error) {
+	for _, name := range []string{point, "handle"} {
+		if f, ok := s.globals[name].(starlark.Callable); ok {
+			return s.handler(f), nil
+		}
+	}
+	if _, ok := s.globals["run"].(starlark.Callable); ok {
+		return nil, fmt.Errorf("%s: there is no function %s or handle, only run, which is for schedules: rename it", s.name, point)
+	}
+	return nil, fmt.Errorf("%s: there is no function %s or handle(event)", s.name, point)
+}
+
+func (s *Script) handler(f starlark.Callable) hooks.Func {
+	return func(ctx context.Context, e *hooks.Event) error {
+		thread, end := s.thread(ctx)
+		defer end()
+		event := newEvent(e)
+		_, err := protect(func() (starlark.Value, error) { return starlark.Call(thread, f, starlark.Tuple{event}, nil) })
+		if err != nil {
+			return explain(ctx, err)
+		}
+		return event.flush()
+	}
+}
+
+func (s *Script) log(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var msg string
+	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "message", &msg); err != nil {
+		return nil, err
+	}
+	s.o.Logger.Info("plugin says", "text", clip(msg))
+	return starlark.None, nil
+}
+
+// clip bounds what a plugin may write into the log at once.
+func clip(s string) string {
+	const most = 1000
+	if r := []rune(s); len(r) > most {
+		return string(slices.Concat(r[:most], []rune("…")))
+	}
+	return s
+}
