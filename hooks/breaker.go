@@ -40,6 +40,17 @@ func (b *breaker) miss(now time.Time) (open time.Duration) {
 	if b.misses < missesToOpen && b.pause == 0 {
 		return 0
 	}
+	return b.opens(now)
+}
+
+// open opens it without counting.
+func (b *breaker) open(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.opens(now)
+}
+
+func (b *breaker) opens(now time.Time) time.Duration {
 	b.pause = min(max(2*b.pause, firstPause), longestPause)
 	b.until = now.Add(b.pause)
 	b.misses = 0

@@ -30,6 +30,10 @@ import (
 // loses the changes too.
 type Func func(ctx context.Context, e *Event) error
 
+// ErrKilled is returned, or wrapped, by a handler that had to be ended by force, because it used up what it was given.
+// Its breaker opens at once.
+var ErrKilled = errors.New("killed")
+
 // A Band is where a plugin's priorities lie.
 type Band int
 
@@ -356,6 +360,9 @@ func (f *fire) call(ctx context.Context, i int) (last bool) {
 	err := h.run(ctx, own)
 	took := time.Since(now)
 
+	if errors.Is(err, ErrKilled) {
+		f.runner.opened(h, h.breaker.open(time.Now()))
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.over {
@@ -454,10 +461,15 @@ func (f *fire) missed(ctx context.Context) {
 	h := f.handlers[blamed]
 	f.runner.o.Logger.Warn("hook missed its deadline", "plugin", h.Plugin, "point", h.Point, "budget", f.budget)
 	if open := h.breaker.miss(time.Now()); open > 0 {
-		f.runner.o.Logger.Error("hook misses its deadlines, it is left out", "plugin", h.Plugin, "point", h.Point, "for", open)
-		if f.runner.o.OnBreaker != nil {
-			f.runner.o.OnBreaker(h.Plugin, h.Point, open)
-		}
+		f.runner.opened(h, open)
+	}
+}
+
+// opened tells that a handler's breaker is open now.
+func (r *Runner) opened(h *handler, d time.Duration) {
+	r.o.Logger.Error("hook is left out for a while", "plugin", h.Plugin, "point", h.Point, "for", d)
+	if r.o.OnBreaker != nil {
+		r.o.OnBreaker(h.Plugin, h.Point, d)
 	}
 }
 
