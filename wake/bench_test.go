@@ -14,6 +14,7 @@ func BenchmarkStep(b *testing.B) {
 		{"features", nil},
 		{"1model", []string{"okay_nabu"}},
 		{"3models", []string{"okay_nabu", "alexa", "hey_jarvis"}},
+		{"3models_vad", []string{"okay_nabu", "alexa", "hey_jarvis", "vad"}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			var detectors []*Detector

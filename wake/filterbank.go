@@ -61,12 +61,15 @@ func (f *filterbank) run(spectrum *[fftHalf + 1]bin, shift uint, out *[Channels]
 	for side, end := range f.ends {
 		falling := rising
 		rising = 0
-		for ; bin < end; bin++ {
-			re, im := int32(spectrum[bin].re), int32(spectrum[bin].im)
+		weights := f.weights[bin:end]
+		part := spectrum[bin:end][:len(weights)]
+		for i, w := range weights {
+			re, im := int32(part[i].re), int32(part[i].im)
 			energy := uint64(int64(re*re + im*im)) // two full-scale parts wrap around, as they do in C
-			falling += energy * uint64(f.weights[bin].falling)
-			rising += energy * uint64(f.weights[bin].rising)
+			falling += energy * uint64(w.falling)
+			rising += energy * uint64(w.rising)
 		}
+		bin = end
 		if side > 0 { // the first side only feeds the first band
 			out[side-1] = root(falling) >> shift
 		}

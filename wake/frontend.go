@@ -59,7 +59,7 @@ type Frontend struct {
 	estimate [Channels]uint32
 
 	// Work space.
-	samples  [fftSize]int16
+	samples  [fftHalf]bin // in pairs
 	spectrum [fftHalf + 1]bin
 	bands    [Channels]uint32
 }
@@ -122,17 +122,24 @@ func (f *Frontend) Write(samples []int16, out *Features) bool {
 
 // slice computes the features of the full window.
 func (f *Frontend) slice(out *Features) {
-	var peak int16
-	for i, x := range f.input {
-		y := int16(int32(x) * int32(f.window[i]) >> windowBits)
-		f.samples[i] = y
-		peak = max(peak, y, -y)
+	var peak int32 // all the bits that occur in a magnitude: as wide as the largest
+	for i := range windowSize / 2 {
+		re := int32(f.input[2*i]) * int32(f.window[2*i]) >> windowBits
+		im := int32(f.input[2*i+1]) * int32(f.window[2*i+1]) >> windowBits
+		f.samples[i] = bin{int16(re), int16(im)}
+		peak |= max(re, -re) | max(im, -im)
 	}
-	shift := uint(15 - width(uint32(peak)))
-	for i := range windowSize {
-		f.samples[i] <<= shift
+	// The original doesn't see -32768, for its magnitude has no place in 16 bits, and shifts it away.
+	shift := uint(15 - width(uint32(peak&math.MaxInt16)))
+	if peak > math.MaxInt16 && shift > 0 {
+		for i := range f.samples {
+			f.samples[i].re <<= shift
+			f.samples[i].im <<= shift
+		}
+		f.fft.run(&f.samples, 0, &f.spectrum)
+	} else {
+		f.fft.run(&f.samples, shift, &f.spectrum)
 	}
-	f.fft.run(&f.samples, &f.spectrum)
 	f.bank.run(&f.spectrum, shift, &f.bands)
 	for i := range f.bands {
 		out[i] = f.feature(i, f.bands[i])

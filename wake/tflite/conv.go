@@ -81,9 +81,10 @@ func (w *weighted) int8(x int32) int8 { return int8(min(max(x+w.zero, w.lo), w.h
 // weights of its channel. The windows are as wide as the input, so that each stretch is without gaps.
 type dense struct {
 	weighted
-	patch  int // elements of one stretch
-	stride int // from one stretch to the next
-	count  int // of stretches
+	eights eights // the weights of each eight channels
+	patch  int    // elements of one stretch
+	stride int    // from one stretch to the next
+	count  int    // of stretches
 }
 
 func (p *planner) conv2D(o op) error {
@@ -146,6 +147,7 @@ func (p *planner) dense(k *dense, o op, act activation, weights []int8, channels
 		return err
 	}
 	k.weights = weights
+	k.eights = newEights(weights, k.patch, channels)
 	for c := range channels {
 		var sum int32
 		for _, w := range weights[c*k.patch:][:k.patch] {
@@ -162,15 +164,14 @@ func (k *dense) run() {
 	for i := range k.count {
 		x := k.in[i*k.stride:][:n]
 		out := k.out[i*channels:][:channels]
+		k.eights.load(x)
 		c := 0
-		// Four channels at a time: each input element is loaded once for four products.
-		for ; c+4 <= channels; c += 4 {
-			w := k.weights[c*n:][:4*n]
-			a, b, d, e := dot4(x, w[:n], w[n:2*n], w[2*n:3*n], w[3*n:])
-			out[c] = k.result(c, a)
-			out[c+1] = k.result(c+1, b)
-			out[c+2] = k.result(c+2, d)
-			out[c+3] = k.result(c+3, e)
+		for ; c+8 <= channels; c += 8 {
+			sums := k.eights.dot(c)
+			out, bias, factors := out[c:][:8], k.bias[c:][:8], k.factors[c:][:8]
+			for j, sum := range sums {
+				out[j] = k.int8(factors[j].scale(sum + bias[j]))
+			}
 		}
 		for ; c < channels; c++ {
 			out[c] = k.result(c, dot(x, k.weights[c*n:][:n]))
@@ -186,19 +187,6 @@ func dot(x, w []int8) (sum int32) {
 		sum += int32(v) * int32(w[i])
 	}
 	return sum
-}
-
-func dot4(x, w0, w1, w2, w3 []int8) (s0, s1, s2, s3 int32) {
-	n := len(x)
-	w0, w1, w2, w3 = w0[:n], w1[:n], w2[:n], w3[:n]
-	for i, v := range x {
-		v := int32(v)
-		s0 += v * int32(w0[i])
-		s1 += v * int32(w1[i])
-		s2 += v * int32(w2[i])
-		s3 += v * int32(w3[i])
-	}
-	return s0, s1, s2, s3
 }
 
 // depthwise is DEPTHWISE_CONV_2D along the first axis: each output channel sees only its own input channel.
@@ -259,12 +247,23 @@ func (k *depthwise) run() {
 	for i := range k.count {
 		sums := k.sums[:channels]
 		copy(sums, k.bias)
-		// Row by row, so that input, weights and sums are all walked through in the order they lie in.
-		for t := range k.taps {
-			x := k.in[(i+t)*channels:][:channels]
-			w := k.weights[t*channels:][:channels]
-			for c := range sums {
-				sums[c] += int32(x[c]) * int32(w[c])
+		// Row by row, so that input, weights and sums are all walked through in the order they lie in; four rows at once,
+		// so that the sums are so less often.
+		t := 0
+		for ; t+4 <= k.taps; t += 4 {
+			x, w := k.in[(i+t)*channels:][:4*channels], k.weights[t*channels:][:4*channels]
+			x0, x1, x2, x3 := x[:len(sums)], x[channels:][:len(sums)], x[2*channels:][:len(sums)], x[3*channels:][:len(sums)]
+			w0, w1, w2, w3 := w[:len(sums)], w[channels:][:len(sums)], w[2*channels:][:len(sums)], w[3*channels:][:len(sums)]
+			for c, sum := range sums {
+				sums[c] = sum + int32(x0[c])*int32(w0[c]) + int32(x1[c])*int32(w1[c]) +
+					int32(x2[c])*int32(w2[c]) + int32(x3[c])*int32(w3[c])
+			}
+		}
+		for ; t < k.taps; t++ {
+			x := k.in[(i+t)*channels:][:len(sums)]
+			w := k.weights[t*channels:][:len(sums)]
+			for c, sum := range sums {
+				sums[c] = sum + int32(x[c])*int32(w[c])
 			}
 		}
 		out := k.out[i*channels:][:channels]

@@ -121,6 +121,13 @@ func (t table) uint8(n int) int {
 	return 0
 }
 
+func (t table) float32(n int) float32 {
+	if p := t.field(n); p != 0 {
+		return math.Float32frombits(uint32(t.r.i32(p)))
+	}
+	return 0
+}
+
 func (t table) bool(n int) bool { return t.uint8(n) != 0 }
 
 // table is the table that field n holds; ok tells whether there is one.
@@ -197,6 +204,11 @@ func (t table) float32s(n int) []float32 {
 		v[i] = math.Float32frombits(uint32(t.r.i32(pos + 4*i)))
 	}
 	return v
+}
+
+// float32At is element i of the bytes of a list of float32.
+func float32At(b []byte, i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 }
 
 // each calls f with every table of the vector of tables in field n, until there is an error.

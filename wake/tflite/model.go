@@ -1,3 +1,7 @@
+// Package tflite runs the small TensorFlow Lite models that wake words are, in Go: streaming int8 models, as
+// microWakeWord's are (Interpreter), and float32 ones, as openWakeWord's are (FloatInterpreter). It knows the operators
+// that occur in those and refuses others by name. It reads any file without harm: what is damaged, or asks for more
+// memory or work than the models in use by far, is an error. It has no delegates, no threads, and doesn't train.
 package tflite
 
 import (
@@ -7,8 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Limits of what is accepted. The models in use have about 105 tensors, 60 operators, 1 500 elements in the largest
-// tensor and 81 kB; whatever is far beyond that isn't one of them, or isn't well.
+// Limits of what is accepted. The int8 models in use have about 105 tensors, 60 operators, 1 500 elements in the largest
+// tensor and 81 kB; the float32 ones 107 tensors, 64 operators, 197 000 elements, 1.3 MB, and 10 MB of tensors when a
+// whole window is computed. Whatever is far beyond that isn't one of them, or isn't well.
 const (
 	maxFile     = 4 << 20
 	maxGraphs   = 16
@@ -16,9 +21,10 @@ const (
 	maxOps      = 1024
 	maxBuffers  = 2048
 	maxRank     = 6
-	maxElements = 1 << 20 // in one tensor
-	maxArena    = 8 << 20 // bytes of all tensors that are computed
-	maxProducts = 1 << 26 // in one step
+	maxElements = 1 << 20  // in one tensor
+	maxArena    = 8 << 20  // bytes of all tensors that are computed
+	maxFloats   = 16 << 20 // the same of a float32 model, with its weights
+	maxProducts = 1 << 26  // in one step
 )
 
 // A Type is how the elements of a tensor are stored.
@@ -26,8 +32,10 @@ type Type int
 
 // The types that occur, by their numbers in the file format.
 const (
+	Float32  Type = 0
 	Int32    Type = 2
 	UInt8    Type = 3
+	Bool     Type = 6
 	Int8     Type = 9
 	Resource Type = 13
 )
@@ -81,40 +89,6 @@ type op struct {
 	inputs  []int // of tensors; -1: absent
 	outputs []int
 	options table
-}
-
-// An opcode is an operator, by its number in the file format.
-type opcode int
-
-// The operators of the streaming models.
-const (
-	opConcatenation   opcode = 2
-	opConv2D          opcode = 3
-	opDepthwiseConv2D opcode = 4
-	opFullyConnected  opcode = 9
-	opLogistic        opcode = 14
-	opReshape         opcode = 22
-	opStridedSlice    opcode = 45
-	opSplitV          opcode = 102
-	opQuantize        opcode = 114
-	opCallOnce        opcode = 129
-	opVarHandle       opcode = 142
-	opReadVariable    opcode = 143
-	opAssignVariable  opcode = 144
-)
-
-var opNames = map[opcode]string{
-	opConcatenation: "CONCATENATION", opConv2D: "CONV_2D", opDepthwiseConv2D: "DEPTHWISE_CONV_2D",
-	opFullyConnected: "FULLY_CONNECTED", opLogistic: "LOGISTIC", opReshape: "RESHAPE", opStridedSlice: "STRIDED_SLICE",
-	opSplitV: "SPLIT_V", opQuantize: "QUANTIZE", opCallOnce: "CALL_ONCE", opVarHandle: "VAR_HANDLE",
-	opReadVariable: "READ_VARIABLE", opAssignVariable: "ASSIGN_VARIABLE",
-}
-
-func (c opcode) String() string {
-	if n, ok := opNames[c]; ok {
-		return n
-	}
-	return fmt.Sprintf("operator %d", int(c))
 }
 
 // Load reads and parses a file.
@@ -227,6 +201,9 @@ func readTensor(t table, index int, buffers [][]byte) tensor {
 	x := tensor{shape: t.int32s(0), typ: Type(t.uint8(1))}
 	n := 1
 	for _, d := range x.shape {
+		if d == 0 && len(x.shape) == 1 && x.typ == Int32 {
+			return x // the shape of a single number, as a list without elements
+		}
 		if d < 1 || d > maxElements {
 			r.fail("damaged: tensor %d has a dimension of %d", index, d)
 			return x
@@ -259,7 +236,7 @@ func readTensor(t table, index int, buffers [][]byte) tensor {
 // size is that of one element in bytes.
 func (t Type) size() int {
 	switch t {
-	case Int32:
+	case Float32, Int32:
 		return 4
 	default:
 		return 1

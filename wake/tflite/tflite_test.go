@@ -166,27 +166,3 @@ func TestDamagedFiles(t *testing.T) {
 	}
 	t.Logf("%d of 1000 were accepted", accepted)
 }
-
-// FuzzLoad breaks models in every way: none may panic, hang or use up the memory.
-func FuzzLoad(f *testing.F) {
-	f.Add([]byte("\x1c\x00\x00\x00TFL3"))
-	for _, dir := range []string{"../../models", "../../../shared/data/models/microwakeword"} {
-		for _, name := range []string{"vad", "alexa"} {
-			if data, err := os.ReadFile(filepath.Join(dir, name+".tflite")); err == nil {
-				f.Add(data)
-			}
-		}
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := tflite.Parse(data)
-		if err != nil {
-			return
-		}
-		in, err := m.NewInterpreter()
-		if err != nil {
-			return
-		}
-		in.Invoke()
-		in.Reset()
-	})
-}
