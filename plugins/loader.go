@@ -38,9 +38,11 @@ type Options struct {
 	UserDir   string // of those that its user put there
 	StateDir  string // where the plugins' states are kept, and which are enabled
 
-	Runtimes map[string]Runtime // by the extension of the files, such as ".star"
-	Runner   *hooks.Runner
-	Logger   *slog.Logger // nil: none
+	// The runtimes of the files of either band, by extension, such as ".star".
+	SystemRuntimes, UserRuntimes map[string]Runtime
+
+	Runner *hooks.Runner
+	Logger *slog.Logger // nil: none
 }
 
 // A Loader loads, reloads and unloads plugins. It may be used by several goroutines.
@@ -108,32 +110,35 @@ func (l *Loader) Scan(ctx context.Context) error {
 			return err
 		}
 		for _, e := range entries {
-			path := filepath.Join(dir, e.Name())
-			if _, err := os.Stat(filepath.Join(path, manifestName)); err != nil {
-				continue // no plugin
-			}
-			m, err := ReadManifest(path)
-			if err != nil {
-				l.o.Logger.Error("plugin", "err", err)
-				continue
-			}
-			if old := l.plugins[m.Name]; old != nil {
-				if old.Dir == path {
-					continue
-				}
-				l.o.Logger.Warn("a plugin takes the place of another of its name", "plugin", m.Name, "dir", path, "instead of", old.Dir)
-				l.unload(old)
-			}
-			p := &plugin{Info: Info{Manifest: *m, Dir: path, Band: band}}
-			l.plugins[m.Name] = p
-			p.Enabled = l.enabled(m)
-			if p.Enabled && l.load(ctx, p) == nil {
+			if l.take(ctx, filepath.Join(dir, e.Name()), band) {
 				loaded++
 			}
 		}
 	}
 	l.ready(ctx, loaded, "scan")
 	return nil
+}
+
+// take takes in the plugin in a directory, if there is one, and reports whether it was loaded.
+func (l *Loader) take(ctx context.Context, dir string, band hooks.Band) (loaded bool) {
+	if _, err := os.Stat(filepath.Join(dir, manifestName)); err != nil {
+		return false // no plugin
+	}
+	m, err := ReadManifest(dir)
+	if err != nil {
+		l.o.Logger.Error("plugin", "err", err)
+		return false
+	}
+	if old := l.plugins[m.Name]; old != nil {
+		if old.Dir == dir || old.Band > band {
+			return false // there already, or the user has one of that name
+		}
+		l.o.Logger.Warn("a plugin takes the place of another of its name", "plugin", m.Name, "dir", dir, "instead of", old.Dir)
+		l.unload(old)
+	}
+	p := &plugin{Info: Info{Manifest: *m, Dir: dir, Band: band, Enabled: l.enabled(m)}}
+	l.plugins[m.Name] = p
+	return p.Enabled && l.load(ctx, p) == nil
 }
 
 // List returns the plugins by name.
@@ -197,6 +202,7 @@ func (l *Loader) Reload(ctx context.Context, name string) error {
 	}
 	if err != nil {
 		p.Errors = []string{err.Error()}
+		l.o.Logger.Error("plugin", "plugin", name, "err", err)
 		return err
 	}
 	old := p.Manifest
@@ -312,9 +318,13 @@ func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, erro
 const firstPriority = 19
 
 func (l *Loader) unit(ctx context.Context, root *os.Root, p *plugin, file string) (Unit, error) {
-	runtime := l.o.Runtimes[filepath.Ext(file)]
+	runtimes := l.o.SystemRuntimes
+	if p.Band == hooks.User {
+		runtimes = l.o.UserRuntimes
+	}
+	runtime := runtimes[filepath.Ext(file)]
 	if runtime == nil {
-		return nil, fmt.Errorf("%s: handlers can be written in %v", file, slices.Sorted(maps.Keys(l.o.Runtimes)))
+		return nil, fmt.Errorf("%s: handlers can be written in %v", file, slices.Sorted(maps.Keys(runtimes)))
 	}
 	f, err := root.Open(file)
 	if err != nil {

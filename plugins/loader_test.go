@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"bellbird/hooks"
 	"bellbird/plugins"
@@ -28,7 +30,8 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(r.Close)
 	o := plugins.Options{
 		SystemDir: filepath.Join(dir, "system"), UserDir: filepath.Join(dir, "user"), StateDir: filepath.Join(dir, "state"),
-		Runtimes: map[string]plugins.Runtime{".star": starlark.Runtime{}}, Runner: r, Logger: slog.New(slog.DiscardHandler),
+		SystemRuntimes: map[string]plugins.Runtime{".star": starlark.Runtime{}},
+		UserRuntimes:   map[string]plugins.Runtime{".star": starlark.Runtime{}}, Runner: r, Logger: slog.New(slog.DiscardHandler),
 	}
 	return &rig{plugins.New(o), r, o}
 }
@@ -275,5 +278,79 @@ func TestStateSurvivesRubbish(t *testing.T) {
 	}
 	if again, err := plugins.OpenState(path); err != nil || again.Get("a", nil) != 1.0 {
 		t.Errorf("again: %v", err)
+	}
+}
+
+func TestScaffold(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "my-plugin")
+	if err := plugins.Scaffold(dir); err != nil {
+		t.Fatal(err)
+	}
+	verdicts, err := plugins.Try(t.Context(), dir, map[string]plugins.Runtime{".star": starlark.Runtime{}}, slog.New(slog.DiscardHandler))
+	if err != nil || len(verdicts) != 1 || len(verdicts[0].Faults) > 0 {
+		t.Errorf("verdicts %+v, error %v", verdicts, err)
+	}
+	for _, bad := range []string{dir, filepath.Join(t.TempDir(), "My Plugin")} {
+		if err := plugins.Scaffold(bad); err == nil {
+			t.Errorf("%s: no error", bad)
+		}
+	}
+}
+
+// A plugin that is written, changed, broken and removed while the appliance runs.
+func TestWatch(t *testing.T) {
+	r := newRig(t)
+	if err := os.MkdirAll(r.o.UserDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan string, 10)
+	if err := r.runner.Register(hooks.Handler{Plugin: "test", Point: "plugins_ready", Func: func(_ context.Context, e *hooks.Event) error {
+		ready <- e.Metadata["reason"].(string)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	await := func(want string) {
+		t.Helper()
+		select {
+		case got := <-ready:
+			if got != want {
+				t.Errorf("plugins_ready for %q, want %q", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("no plugins_ready for %q", want)
+		}
+	}
+	w, err := r.Watch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.scan(t)
+	await("scan")
+	go func() { ended <- w.Run(ctx) }()
+	dir := write(t, filepath.Join(r.o.UserDir, "p"), appender("p", ""))
+	await("rescan")
+	if got := r.fire(t, "post_stt", "x"); got != "x p" {
+		t.Errorf("input %q", got)
+	}
+	write(t, dir, map[string]string{"hooks/a.star": "def post_stt(event):\n    event.input += ' new'\n"})
+	await("reload")
+	if got := r.fire(t, "post_stt", "x"); got != "x new" {
+		t.Errorf("input %q", got)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); r.runner.Has("post_stt"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the plugin is not unloaded")
+		}
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -77,7 +77,7 @@ func try(ctx context.Context, dir string, m *Manifest, trial Trial, runtimes map
 	defer os.RemoveAll(state)
 	runner := hooks.New(hooks.Options{Logger: log})
 	defer runner.Close()
-	l := New(Options{StateDir: state, Runtimes: runtimes, Runner: runner, Logger: log})
+	l := New(Options{StateDir: state, UserRuntimes: runtimes, Runner: runner, Logger: log})
 	p := &plugin{Info: Info{Manifest: *m, Dir: dir, Band: hooks.User, Enabled: true}}
 	if err := l.load(ctx, p); err != nil {
 		return v, err

@@ -1,0 +1,139 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"bellbird/hooks"
+)
+
+// settle is how long a directory must be left alone before its plugin is loaded again: an editor writes in steps.
+const settle = 300 * time.Millisecond
+
+// A Watcher looks after the directories of a loader's plugins.
+type Watcher struct {
+	loader *Loader
+	notify *fsnotify.Watcher
+}
+
+// Watch begins to watch the directories. Run must follow; Scan may come in between, so that no change is missed.
+func (l *Loader) Watch() (*Watcher, error) {
+	n, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch the directories of plugins: %w", err)
+	}
+	l.watchAll(n)
+	return &Watcher{l, n}, nil
+}
+
+// Run loads a plugin again when its files change, loads one that has come, and unloads one whose directory is gone. It
+// returns when ctx is done.
+func (w *Watcher) Run(ctx context.Context) error {
+	defer w.notify.Close()
+	l := w.loader
+	changed := make(map[string]bool) // directories of plugins
+	timer := time.NewTimer(settle)
+	timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-w.notify.Events:
+			if !ok {
+				return errors.New("the directories of plugins are not watched any more")
+			}
+			if dir := l.pluginDir(e.Name); dir != "" {
+				changed[dir] = true
+				timer.Reset(settle)
+			}
+		case err := <-w.notify.Errors:
+			l.o.Logger.Warn("watching plugins", "err", err)
+		case <-timer.C:
+			l.watchAll(w.notify) // new directories
+			for dir := range changed {
+				l.refresh(ctx, dir)
+			}
+			clear(changed)
+		}
+	}
+}
+
+// pluginDir is the directory of the plugin to which a path belongs; "" if it belongs to none.
+func (l *Loader) pluginDir(path string) string {
+	for _, top := range []string{l.o.SystemDir, l.o.UserDir} {
+		rel, err := filepath.Rel(top, path)
+		if top == "" || err != nil || !filepath.IsLocal(rel) || rel == "." {
+			continue
+		}
+		for filepath.Dir(rel) != "." {
+			rel = filepath.Dir(rel)
+		}
+		return filepath.Join(top, rel)
+	}
+	return ""
+}
+
+// watchAll watches all directories of plugins. What can't be watched isn't there, or will be seen when it changes.
+func (l *Loader) watchAll(w *fsnotify.Watcher) {
+	watched := w.WatchList()
+	for _, top := range []string{l.o.SystemDir, l.o.UserDir} {
+		if top == "" {
+			continue
+		}
+		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() && !slices.Contains(watched, path) {
+				_ = w.Add(path)
+			}
+			return nil
+		})
+	}
+}
+
+// refresh does what a change in a plugin's directory asks for.
+func (l *Loader) refresh(ctx context.Context, dir string) {
+	l.mu.Lock()
+	name := ""
+	for n, p := range l.plugins {
+		if p.Dir == dir {
+			name = n
+		}
+	}
+	_, err := os.Stat(filepath.Join(dir, manifestName))
+	gone := errors.Is(err, fs.ErrNotExist)
+	if name != "" && gone {
+		l.o.Logger.Info("plugin is gone", "plugin", name)
+		l.unload(l.plugins[name])
+		delete(l.plugins, name)
+	}
+	l.mu.Unlock()
+	switch {
+	case gone:
+	case name == "":
+		l.add(ctx, dir)
+	default:
+		if err := l.Reload(ctx, name); err == nil { // an error was logged, and the old version goes on
+			l.o.Logger.Info("plugin loaded again", "plugin", name)
+		}
+	}
+}
+
+// add takes in a plugin that has just come.
+func (l *Loader) add(ctx context.Context, dir string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	band := hooks.User
+	if filepath.Dir(dir) == filepath.Clean(l.o.SystemDir) {
+		band = hooks.System
+	}
+	if l.take(ctx, dir, band) {
+		l.ready(ctx, 1, "rescan")
+	}
+}
