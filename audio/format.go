@@ -56,9 +56,9 @@ const (
 
 // A converter turns interleaved samples of any format into the inner format, piece by piece.
 type converter struct {
-	channels int
-	mono     []int16
-	r        *Resampler
+	mix  Mixdown
+	mono []int16
+	r    *Resampler
 }
 
 func newConverter(f Format) (*converter, error) {
@@ -66,22 +66,15 @@ func newConverter(f Format) (*converter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &converter{channels: f.Channels, r: r}, nil
+	return &converter{mix: Average(f.Channels), r: r}, nil
 }
 
 // convert appends to dst what can be made of interleaved, which holds whole groups of one sample a channel.
 func (c *converter) convert(dst, interleaved []int16) []int16 {
-	if c.channels == 1 {
+	if c.mix.channels == 1 {
 		return c.r.Process(dst, interleaved)
 	}
-	c.mono = c.mono[:0]
-	for i := 0; i+c.channels <= len(interleaved); i += c.channels {
-		var sum int32
-		for _, s := range interleaved[i : i+c.channels] {
-			sum += int32(s)
-		}
-		c.mono = append(c.mono, int16(sum/int32(c.channels)))
-	}
+	c.mono = c.mix.Mono(c.mono[:0], interleaved)
 	return c.r.Process(dst, c.mono)
 }
 

@@ -130,3 +130,24 @@ func (w *WAVWriter) header(size uint32) []byte {
 	h = append(h, "data"...)
 	return le.AppendUint32(h, size)
 }
+
+// EncodeWAV is a WAV file with the frames in it, mono.
+func EncodeWAV(frames []Frame) []byte {
+	w := WAVWriter{channels: 1}
+	file := append([]byte(nil), w.header(uint32(len(frames)*FrameSize*2))...)
+	for _, f := range frames {
+		for _, s := range f {
+			file = binary.LittleEndian.AppendUint16(file, uint16(s))
+		}
+	}
+	return file
+}
+
+// Split cuts samples into frames, the last of which is filled up with silence.
+func Split(samples []int16) []Frame {
+	frames := make([]Frame, (len(samples)+FrameSize-1)/FrameSize)
+	for i := range frames {
+		copy(frames[i][:], samples[i*FrameSize:])
+	}
+	return frames
+}

@@ -31,12 +31,34 @@ type StateChanged struct {
 	Run      uint64 // the turn concerned
 }
 
-// Woke tells that the wake word was heard.
+// Woke tells that a wake word was heard, or a word that stops.
 type Woke struct {
 	At    time.Time
 	Word  string
 	Score float64 // 0 to 1
+	Stops bool    // it stopped what sounded, and no turn begins
 }
+
+// NearMiss tells that a wake word was nearly heard. Scores say how sure its model was, from first to last, 0 to 1; what
+// was said is not in them.
+type NearMiss struct {
+	At       time.Time
+	Word     string
+	Peak     float64 // the highest score
+	Bar      float64 // what it had to exceed
+	Duration time.Duration
+	Scores   []float64
+	Untold   int // further ones since the last that was told
+}
+
+// MicrophoneFault tells that nothing can be heard any more, and why.
+type MicrophoneFault struct {
+	At     time.Time
+	Reason string // "no_frames": it delivers nothing; "constant": always the same value
+}
+
+// MicrophoneWell tells that a fault of the microphone is over.
+type MicrophoneWell struct{ At time.Time }
 
 // Heard tells what the recogniser made of an utterance. Text is speech: it must not be logged above debug level.
 type Heard struct {
@@ -76,6 +98,14 @@ const (
 	TimerSilenced  TimerChange = "silenced"
 )
 
+// HookMissed tells that a plugin's hook is left out for a while, because it missed its deadlines or broke its worker.
+type HookMissed struct {
+	At     time.Time
+	Plugin string
+	Point  string
+	For    time.Duration
+}
+
 // VolumeChanged tells the volume, 0 to 100, and whether the sound is muted.
 type VolumeChanged struct {
 	At      time.Time
@@ -83,13 +113,17 @@ type VolumeChanged struct {
 	Muted   bool
 }
 
-func (StateChanged) fact()  {}
-func (Woke) fact()          {}
-func (Heard) fact()         {}
-func (Said) fact()          {}
-func (TurnEnded) fact()     {}
-func (TimerChanged) fact()  {}
-func (VolumeChanged) fact() {}
+func (StateChanged) fact()    {}
+func (Woke) fact()            {}
+func (NearMiss) fact()        {}
+func (MicrophoneFault) fact() {}
+func (MicrophoneWell) fact()  {}
+func (Heard) fact()           {}
+func (Said) fact()            {}
+func (TurnEnded) fact()       {}
+func (TimerChanged) fact()    {}
+func (HookMissed) fact()      {}
+func (VolumeChanged) fact()   {}
 
 // A Bus hands every fact to every subscriber. The zero value is ready for use.
 type Bus struct {

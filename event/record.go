@@ -13,6 +13,7 @@ const (
 	Completed     Outcome = "completed"
 	NotUnderstood Outcome = "not_understood" // heard, but outside what is understood; said so
 	NothingHeard  Outcome = "nothing_heard"  // nobody spoke after the wake word; ends in silence
+	Handled       Outcome = "handled"        // a plugin took it out of the appliance's hands
 	Interrupted   Outcome = "interrupted"    // barge-in, or stopped
 	FailedTurn    Outcome = "failed"         // see Record.Error
 )
@@ -27,6 +28,18 @@ type Record struct {
 	Heard    string    `json:"heard,omitempty"`
 	Answer   string    `json:"answer,omitempty"` // what was spoken: less than what was written, if interrupted
 	Stages   Stages    `json:"stages"`
+
+	// Hooks are the calls of plugins' handlers, in the order in which they ended.
+	Hooks []HookCall `json:"hooks,omitempty"`
+}
+
+// A HookCall is one handler at one hook point.
+type HookCall struct {
+	Point   string `json:"point"`
+	Plugin  string `json:"plugin"`
+	Outcome string `json:"outcome"`  // as package hooks names them
+	Began   Millis `json:"began_ms"` // since the turn began
+	Took    Millis `json:"took_ms"`
 }
 
 // An ErrorKind says what failed a turn. It chooses the sentence that is spoken.

@@ -26,6 +26,7 @@ import (
 	"bellbird/clock"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/hooks"
 )
 
 // Ears collect utterances.
@@ -64,8 +65,11 @@ type Voice interface {
 
 // A Chat remembers the conversation.
 type Chat interface {
+	Name() string
 	Messages() []dialog.Message
 	Append(...dialog.Message) error
+	// Amend replaces the text of the last message, an answer of which only the beginning was heard.
+	Amend(content string) error
 }
 
 // Options are what a pipeline is made of and how long it waits. Everything but the time-outs, the sounds and the logger
@@ -78,12 +82,19 @@ type Options struct {
 	Voice      Voice         `toml:"-"`
 	Chat       Chat          `toml:"-"`
 	Output     *audio.Output `toml:"-"`
+	Hooks      *hooks.Runner `toml:"-"` // nil: there are none
 	Bus        *event.Bus    `toml:"-"`
 	Clock      clock.Clock   `toml:"-"` // nil: clock.System
 	Logger     *slog.Logger  `toml:"-"` // nil: none
 
 	WakeSound  []audio.Frame `toml:"-"` // played when the appliance begins to listen
 	ErrorSound []audio.Frame `toml:"-"` // played when there is no voice to say what is wrong
+
+	// Ghost makes the ghost message of a turn, from what plugins contribute; "" is none. Nil: there never is one.
+	Ghost func(contributions []hooks.Contribution) string `toml:"-"`
+
+	// Streaming is whether the answer is spoken while it is being written; default true.
+	Streaming *bool `toml:"streaming"`
 
 	// SystemPrompt begins every request to the model.
 	SystemPrompt string `toml:"system_prompt"`
@@ -124,6 +135,8 @@ func (o *Options) setDefaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 }
+
+func (o *Options) streams() bool { return o.Streaming == nil || *o.Streaming }
 
 // A Pipeline runs turns, one at a time.
 type Pipeline struct {

@@ -14,17 +14,19 @@ import (
 //
 //  1. push cuts the model's text into chunks and queues them,
 //  2. voice, on a goroutine of its own, has each synthesized and writes its frames to the output stream, so that
-//     chunk n+1 is made while chunk n is heard,
+//     chunk n+1 is made while chunk n is heard; the hooks of speechpoints.go stand before and after the synthesis,
 //  3. finish waits until the loudspeaker has played the last of them.
 //
-// push, finish and abandon are called by the turn's goroutine.
+// push, finish, whole and abandon are called by the turn's goroutine.
 type speech struct {
 	t       *turn
 	chunker chunker
-	chunks  chan string   // nil: nothing was said yet
+	chunks  chan chunk    // nil: nothing was said yet
 	done    chan struct{} // closed when voice has ended
 
 	announced chan struct{} // closed when announce has ended
+
+	hooked streamHooks
 
 	mu    sync.Mutex
 	err   error
@@ -40,17 +42,25 @@ type span struct {
 
 // push adds text. It waits while the voice is too far behind.
 func (s *speech) push(ctx context.Context, text string) {
-	for _, chunk := range s.chunker.push(text) {
-		s.queue(ctx, chunk)
+	if text == "" {
+		return
+	}
+	s.hooked.begin(ctx, s.t)
+	s.add(ctx, s.chunker.push(text))
+}
+
+func (s *speech) add(ctx context.Context, chunks []chunk) {
+	for _, c := range chunks {
+		s.queue(ctx, c)
 	}
 }
 
 func (s *speech) queue(ctx context.Context, c chunk) {
-	if !speakable(c.text) {
+	if s.hooked.muted {
 		return
 	}
 	if s.chunks == nil {
-		s.chunks = make(chan string, 4) // when full, the model waits: it is ahead of the voice by minutes then
+		s.chunks = make(chan chunk, 4) // when full, the model waits: it is ahead of the voice by minutes then
 		s.done = make(chan struct{})
 		stream := s.t.p.o.Output.Open()
 		s.t.stream.Store(stream)
@@ -60,7 +70,7 @@ func (s *speech) queue(ctx context.Context, c chunk) {
 		go s.voice(ctx, stream)
 	}
 	select {
-	case s.chunks <- c.text:
+	case s.chunks <- c:
 	case <-s.done: // it failed; finish tells
 	case <-ctx.Done():
 	}
@@ -68,10 +78,9 @@ func (s *speech) queue(ctx context.Context, c chunk) {
 
 // finish says what is left and returns when all has been heard, or couldn't be.
 func (s *speech) finish(ctx context.Context) error {
-	for _, chunk := range s.chunker.flush() {
-		s.queue(ctx, chunk)
-	}
+	s.add(ctx, s.chunker.flush())
 	if s.chunks == nil {
+		s.hooked.end(s.t, false)
 		return nil
 	}
 	close(s.chunks)
@@ -85,8 +94,27 @@ func (s *speech) finish(ctx context.Context) error {
 	}
 }
 
+// whole says text that is complete, as a voice that can't stream would: between pre_tts and post_tts.
+func (s *speech) whole(ctx context.Context, text string) error {
+	text, speak := s.t.preTTS(ctx, text)
+	if !speak || !speakable(text) {
+		return nil
+	}
+	s.hooked.off = true
+	began := s.t.p.o.Clock.Now()
+	s.add(ctx, s.chunker.push(text))
+	err := s.finish(ctx)
+	s.t.postTTS(ctx, text, s.t.p.o.Clock.Now().Sub(began), err != nil)
+	return err
+}
+
 // abandon ends the speech wherever it is.
-func (s *speech) abandon() { s.t.cut() }
+func (s *speech) abandon() {
+	s.t.cut()
+	if s.chunks == nil {
+		s.hooked.end(s.t, true)
+	}
+}
 
 func (s *speech) failed() bool {
 	s.mu.Lock()
@@ -97,6 +125,7 @@ func (s *speech) failed() bool {
 // voice synthesizes and plays chunks until there are no more.
 func (s *speech) voice(ctx context.Context, stream *audio.Stream) {
 	defer close(s.done)
+	defer func() { s.hooked.end(s.t, s.failed()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
 	o := &s.t.p.o
 	watchdog := newWatchdog(o.Clock, o.VoiceTimeout, func() { cancel(&failure{event.VoiceFailed, errNoSpeech}) })
@@ -128,10 +157,10 @@ func (s *speech) play(ctx context.Context, stream *audio.Stream, watchdog *watch
 	o := &s.t.p.o
 	for {
 		watchdog.stop() // the model may take its time; it has a watchdog of its own
-		var text string
+		var c chunk
 		var more bool
 		select {
-		case text, more = <-s.chunks:
+		case c, more = <-s.chunks:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -139,19 +168,13 @@ func (s *speech) play(ctx context.Context, stream *audio.Stream, watchdog *watch
 		if !more {
 			break
 		}
+		text, speak := s.hooked.text(ctx, s.t, c)
+		if !speak || !speakable(text) {
+			continue
+		}
 		o.Bus.Publish(event.Said{At: o.Clock.Now(), Run: s.t.record.Run, Text: text})
 		s.begin(text, stream.Written())
-		working := o.Clock.Work()
-		err := o.Voice.Synthesize(ctx, text, func(f audio.Frame) error {
-			working()
-			watchdog.reset()
-			err := stream.Write(ctx, f)
-			s.extend(stream.Written())
-			working = o.Clock.Work()
-			return err
-		})
-		working()
-		if err != nil {
+		if err := s.synthesize(ctx, stream, watchdog, c, text); err != nil {
 			return err
 		}
 		s.complete()
@@ -167,6 +190,45 @@ func (s *speech) play(ctx context.Context, stream *audio.Stream, watchdog *watch
 	if stream.Written() > 0 {
 		<-s.announced // it is on its way: what is played to the end has begun
 	}
+	return nil
+}
+
+// synthesize has a chunk spoken. Its frames go to the stream as they come, unless a plugin wants to have all of them
+// before.
+func (s *speech) synthesize(ctx context.Context, stream *audio.Stream, watchdog *watchdog, c chunk, text string) error {
+	o := &s.t.p.o
+	write := func(f audio.Frame) error {
+		watchdog.reset()
+		err := stream.Write(ctx, f)
+		s.extend(stream.Written())
+		return err
+	}
+	collect := s.hooked.wantsAudio(s.t)
+	var all []audio.Frame
+	working := o.Clock.Work()
+	err := o.Voice.Synthesize(ctx, text, func(f audio.Frame) error {
+		if collect {
+			watchdog.reset()
+			all = append(all, f)
+			return nil
+		}
+		working() // waiting for room in the stream is no work
+		err := write(f)
+		working = o.Clock.Work()
+		return err
+	})
+	working()
+	if err != nil {
+		return err
+	}
+	if collect {
+		for _, f := range s.hooked.audio(ctx, s.t, stream, c, text, all) {
+			if err := write(f); err != nil {
+				return err
+			}
+		}
+	}
+	s.hooked.voiced(text)
 	return nil
 }
 

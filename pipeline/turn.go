@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"bellbird/clock"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/hooks"
 )
 
 // A turn is one exchange, from the wake word to the last sound of the answer. Its steps, in order, are the methods of
@@ -28,7 +31,12 @@ type turn struct {
 	from   uint64
 	say    string
 
-	speech     speech
+	taken  bool // a plugin answered in the model's place
+	speech speech
+
+	traceMu sync.Mutex
+	trace   []event.HookCall
+
 	stream     atomic.Pointer[audio.Stream]
 	firstSound atomic.Int64 // stage, in nanoseconds
 	working    func()       // ends the turn's share of the clock's work
@@ -77,6 +85,9 @@ func (t *turn) run(ctx context.Context) event.Record {
 	t.conclude(ctx, err)
 	t.record.Stages.FirstSound = event.Millis(t.firstSound.Load())
 	t.record.Stages.End = t.since()
+	t.traceMu.Lock()
+	defer t.traceMu.Unlock()
+	t.record.Hooks = slices.Clone(t.trace)
 	return t.record
 }
 
@@ -86,17 +97,25 @@ func (t *turn) steps(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		understood := text != ""
+		if understood {
+			text = t.postSTT(ctx, text)
+		}
 		t.p.o.Bus.Publish(event.Heard{At: t.p.o.Clock.Now(), Run: t.record.Run, Text: text})
 		t.record.Heard = text
-		if text == "" {
+		switch {
+		case !understood:
 			return dialog.ErrNotUnderstood
+		case strings.TrimSpace(text) == "": // a plugin emptied it
+			t.taken = true
+			return nil
 		}
 	} else {
 		t.work()
 	}
 	if t.say != "" {
-		t.speech.push(ctx, t.say)
-		return t.speech.finish(ctx)
+		t.record.Answer = t.say
+		return t.speech.whole(ctx, t.say)
 	}
 	return t.converse(ctx)
 }
@@ -112,6 +131,7 @@ func (t *turn) hear(ctx context.Context) (string, error) {
 	if len(o.WakeSound) > 0 {
 		o.Output.Sound(o.WakeSound, false)
 	}
+	t.onWake(ctx) // while the sound plays; what is said meanwhile is remembered by the ears
 
 	type result struct {
 		text string
@@ -170,56 +190,101 @@ const maxAnswer = 16 << 10
 // converse asks the model, runs the tools that it wants, and speaks what it writes while it writes.
 func (t *turn) converse(ctx context.Context) error {
 	o := &t.p.o
-	user := dialog.Message{Role: dialog.User, Content: t.record.Heard, Time: t.began}
-	messages := append(o.Chat.Messages(), user)
-	if o.SystemPrompt != "" {
-		messages = append([]dialog.Message{{Role: dialog.System, Content: o.SystemPrompt}}, messages...)
+	said := t.record.Heard
+	pre := t.preChat(ctx)
+	if pre.SkipLLM {
+		return t.handled(ctx, said, pre)
 	}
-
-	var written strings.Builder
-	err := func() error {
-		for round := 0; ; round++ {
-			req := dialog.Request{Messages: messages}
-			if round < o.ToolRounds { // then it has to answer with what it knows
-				req.Tools = o.Tools.Specs()
-			}
-			text, calls, err := t.generate(ctx, req, maxAnswer-written.Len())
-			written.WriteString(text)
-			if err != nil {
-				return err
-			}
-			if len(calls) == 0 || len(req.Tools) == 0 {
-				return nil
-			}
-			messages = append(messages, dialog.Message{Role: dialog.Assistant, Content: text, Calls: calls, Time: o.Clock.Now()})
-			for _, call := range calls {
-				result, err := t.callTool(ctx, call)
-				if err != nil {
-					return err
-				}
-				messages = append(messages, dialog.Message{
-					Role: dialog.Tool, Content: result.Content, CallID: call.ID, Name: call.Name, Time: o.Clock.Now(),
-				})
-			}
+	var messages []dialog.Message
+	if prompt := t.promptInject(ctx, pre.ContextParts); prompt != "" {
+		messages = append(messages, dialog.Message{Role: dialog.System, Content: prompt})
+	}
+	messages = append(messages, o.Chat.Messages()...)
+	if contributions := t.ghostInject(ctx, pre.Input); o.Ghost != nil {
+		if text := o.Ghost(contributions); text != "" {
+			messages = append(messages, dialog.Message{Role: dialog.User, Content: text}) // into this request, and nowhere else
 		}
-	}()
-	if err == nil {
-		err = t.speech.finish(ctx)
 	}
+	user := dialog.Message{Role: dialog.User, Content: pre.Input, Time: t.began}
+	t.save(user)
+
+	written, err := t.rounds(ctx, append(messages, user))
 	if errors.Is(err, dialog.ErrNotUnderstood) {
 		return err
 	}
-	// An interrupted answer is remembered as far as it was heard: that is what the user will refer to.
-	answer := strings.TrimSpace(written.String())
+	answer := dialog.Message{Role: dialog.Assistant, Content: strings.TrimSpace(written), Time: o.Clock.Now()}
 	if err != nil {
-		answer = t.speech.spoken()
+		// An answer that was cut short is remembered as far as it was heard: that is what the user will refer to.
+		answer.Content = t.speech.spoken()
+		t.record.Answer = answer.Content
+		t.save(answer)
+		return err
 	}
-	t.record.Answer = answer
-	row := dialog.Message{Role: dialog.Assistant, Content: answer, Time: o.Clock.Now()}
-	if serr := o.Chat.Append(user, row); serr != nil {
-		o.Logger.Error("the turn could not be saved", "run", t.record.Run, "err", serr)
+	answer.Content = t.postLLM(ctx, pre.Input, answer.Content)
+	t.record.Answer = answer.Content
+	t.save(answer)
+	t.postChat(ctx, pre.Input, answer.Content)
+	if o.streams() {
+		err = t.speech.finish(ctx)
+	} else {
+		err = t.speech.whole(ctx, answer.Content)
+	}
+	if err != nil {
+		t.record.Answer = t.speech.spoken()
+		if err := o.Chat.Amend(t.record.Answer); err != nil {
+			o.Logger.Error("the turn could not be saved", "run", t.record.Run, "err", err)
+		}
 	}
 	return err
+}
+
+// handled speaks what a plugin answered in the model's place.
+func (t *turn) handled(ctx context.Context, said string, e *hooks.Event) error {
+	t.taken = true
+	if e.Response == nil || strings.TrimSpace(*e.Response) == "" {
+		return nil
+	}
+	t.record.Answer = strings.TrimSpace(*e.Response)
+	if !e.Ephemeral {
+		t.save(
+			dialog.Message{Role: dialog.User, Content: said, Time: t.began},
+			dialog.Message{Role: dialog.Assistant, Content: t.record.Answer, Time: t.p.o.Clock.Now()},
+		)
+	}
+	return t.speech.whole(ctx, t.record.Answer)
+}
+
+func (t *turn) save(rows ...dialog.Message) {
+	if err := t.p.o.Chat.Append(rows...); err != nil {
+		t.p.o.Logger.Error("the turn could not be saved", "run", t.record.Run, "err", err)
+	}
+}
+
+// rounds has the model write, and runs the tools that it asks for, until it asks for none. Without tools it must answer
+// with what it knows: that is the last round.
+func (t *turn) rounds(ctx context.Context, messages []dialog.Message) (written string, err error) {
+	o := &t.p.o
+	for round := 0; ; round++ {
+		req := dialog.Request{Messages: messages}
+		if round < o.ToolRounds {
+			req.Tools = t.toolsFilter(ctx, o.Tools.Specs())
+		}
+		text, calls, err := t.generate(ctx, req, maxAnswer-len(written))
+		written += text
+		if err != nil || len(calls) == 0 || len(req.Tools) == 0 {
+			return written, err
+		}
+		messages = append(messages, dialog.Message{Role: dialog.Assistant, Content: text, Calls: calls, Time: o.Clock.Now()})
+		for _, call := range calls {
+			result, err := t.execute(ctx, call, req.Tools)
+			if err != nil {
+				return written, err
+			}
+			messages = append(messages, dialog.Message{
+				Role: dialog.Tool, Content: result.Content, CallID: call.ID, Name: call.Name, Time: o.Clock.Now(),
+			})
+		}
+	}
 }
 
 // generate has the model write until it ends, and hands its words to the speech.
@@ -271,11 +336,13 @@ func (t *turn) generate(ctx context.Context, req dialog.Request, limit int) (tex
 					t.record.Stages.FirstWord = t.since()
 				}
 				written.WriteString(p.Text)
-				watchdog.stop() // while the voice can't keep up, the model waits for us
-				t.speech.push(speechCtx, p.Text)
-				watchdog.reset()
+				if o.streams() {
+					watchdog.stop() // while the voice can't keep up, the model waits for us
+					t.speech.push(speechCtx, p.Text)
+					watchdog.reset()
+				}
 				if written.Len() > limit {
-					return written.String(), calls, nil
+					return written.String(), nil, nil
 				}
 			}
 			if p.Call != nil {
@@ -313,6 +380,9 @@ func (t *turn) conclude(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		r.Outcome = event.Completed
+		if t.taken {
+			r.Outcome = event.Handled
+		}
 		return
 	case ctx.Err() != nil:
 		r.Outcome = event.Interrupted

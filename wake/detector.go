@@ -93,9 +93,10 @@ func (d *Detector) Score() float64 {
 }
 
 // Heard tells whether the word has been said just now.
-func (d *Detector) Heard() bool {
-	return d.slices >= deafSlices && d.outputs == len(d.recent) && d.Score() > d.cutoff
-}
+func (d *Detector) Heard() bool { return d.ready() && d.Score() > d.cutoff }
+
+// ready tells whether the score means anything yet.
+func (d *Detector) ready() bool { return d.slices >= deafSlices && d.outputs == len(d.recent) }
 
 // Model is the model that the detector uses.
 func (d *Detector) Model() *Model { return d.model }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,100 +20,12 @@ import (
 //  1. Run takes it from the channel.
 //  2. hear: the frontend turns it into two slices of features. The detectors run on them; the voice activity detector
 //     says whether it is speech. Both go into the ring.
-//  3. woke: if a word was heard, where it ended is looked up in the ring, and OnWake is called.
-//  4. pass: the listener, if there is one, gets the frame, through a queue that has room for the longest utterance.
-//  5. Listen hands it on, on its own goroutine, and returns when the endpoint was found.
-
-// Options configure Ears. The zero value is usable where there is a directory with models.
-type Options struct {
-	// Words are the names of the wake word models; default "okay_nabu". Their manifests are looked for as
-	// "okay_nabu.json" in each of ModelDirs. A model named "vad" that is found there helps to tell voices from noise.
-	Words     []string `toml:"words"`
-	ModelDirs []string `toml:"model_dirs"`
-
-	// Cutoff overrides, by name, the probability above which a word counts as said.
-	Cutoff map[string]float64 `toml:"cutoff"`
-
-	// Refractory is for how long after a call no other is heard; default 2 s.
-	Refractory time.Duration `toml:"refractory"`
-
-	// Preroll is how much sound is remembered, for utterances that began before Listen was called; default 2 s.
-	Preroll time.Duration `toml:"preroll"`
-
-	// Silence is how long it must be quiet for an utterance to be over; default 600 ms.
-	Silence time.Duration `toml:"silence"`
-
-	// NoSpeech is how long to wait for an utterance to begin; default 5 s.
-	NoSpeech time.Duration `toml:"no_speech"`
-
-	// MaxUtterance is how long an utterance may be; default 15 s.
-	MaxUtterance time.Duration `toml:"max_utterance"`
-
-	// OnWake is called when a wake word was heard: with the model's name, its mean probability, and the number of the
-	// frame where the word ended, as well as that can be told. It runs on Run's goroutine and must not wait.
-	OnWake func(word string, score float64, frame uint64) `toml:"-"`
-
-	// Work is called when something goes to a listener, and what it returns when that has been taken in: it keeps a
-	// virtual clock from running ahead. Nil on a real one.
-	Work func() (done func()) `toml:"-"`
-
-	Logger *slog.Logger `toml:"-"` // nil: discard
-}
-
-// defaults fills in what is zero.
-func (o *Options) defaults() {
-	orElse := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	if len(o.Words) == 0 {
-		o.Words = []string{"okay_nabu"}
-	}
-	orElse(&o.Refractory, 2*time.Second)
-	orElse(&o.Preroll, 2*time.Second)
-	orElse(&o.Silence, 600*time.Millisecond)
-	orElse(&o.NoSpeech, 5*time.Second)
-	orElse(&o.MaxUtterance, 15*time.Second)
-	if o.OnWake == nil {
-		o.OnWake = func(string, float64, uint64) {}
-	}
-	if o.Work == nil {
-		o.Work = func() func() { return func() {} }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
-
-// Bounds of the options in time: what is outside is a slip of the pen.
-const (
-	leastTime = 100 * time.Millisecond
-	mostTime  = 2 * time.Minute
-)
-
-func (o *Options) check() error {
-	for _, t := range []struct {
-		name string
-		d    time.Duration
-	}{
-		{"refractory", o.Refractory}, {"preroll", o.Preroll}, {"silence", o.Silence},
-		{"no_speech", o.NoSpeech}, {"max_utterance", o.MaxUtterance},
-	} {
-		if t.d < leastTime || t.d > mostTime {
-			return fmt.Errorf("%s is %v, not %v to %v", t.name, t.d, leastTime, mostTime)
-		}
-	}
-	for name, c := range o.Cutoff {
-		if !slices.Contains(o.Words, name) {
-			return fmt.Errorf("cutoff of %q, which is none of the words %q", name, o.Words)
-		}
-		if !(c > 0 && c < 1) {
-			return fmt.Errorf("cutoff of %q is %v, not between 0 and 1", name, c)
-		}
-	}
-	return nil
-}
+//  3. judge: from the scores of each word it is decided whether it was said, or nearly (word.go, nearmiss.go).
+//  4. woke: if a word was heard, where it ended is looked up in the ring, and OnWake is called.
+//  5. pass: the listener, if there is one, gets the frame, through a queue that has room for the longest utterance.
+//  6. Listen hands it on, on its own goroutine, and returns when the endpoint was found.
+//
+// Now and then Run is also asked to look whether frames come at all (deaf.go).
 
 // What ends a Listen other than the end of the utterance and its context.
 var (
@@ -127,25 +38,29 @@ type Ears struct {
 	o       Options
 	heard   atomic.Uint64 // frames so far
 	begin   chan *listener
+	looks   chan look
+	hints   chan hinted
 	stopped chan struct{}
+	words   []*word
 
 	// The rest belongs to Run's goroutine.
-	fronts   []front
-	voice    voice
-	second   *Detector // the model "vad", nil if there is none
-	sinceYes int       // frames since it heard a voice
-	ring     []remembered
-	listener *listener
-	lastCall uint64 // the frame in which the last call was detected
-	called   bool
+	fronts     []front
+	microphone microphone
+	voice      voice
+	second     *Detector // the model "vad", nil if there is none
+	sinceYes   int       // frames since it heard a voice
+	ring       []remembered
+	listener   *listener
+	call, stop moment // in which the last call was detected, and the last word that stops
 }
 
 // A front is a frontend with the detectors that share it.
 type front struct {
 	*Frontend
-	step      int // samples
-	detectors []*Detector
-	features  Features
+	step     int // samples
+	words    []*word
+	second   *Detector // if this is its frontend
+	features Features
 }
 
 // remembered is a frame in the ring.
@@ -160,24 +75,44 @@ func New(o Options) (*Ears, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, word := range e.o.Words {
-		if slices.Contains(e.o.Words[:i], word) {
-			return nil, fmt.Errorf("wake word %q is given twice", word)
-		}
-		m, err := FindModel(word, e.o.ModelDirs)
-		if err != nil {
+	for _, w := range e.o.All() {
+		if err := e.add(w); err != nil {
 			return nil, err
 		}
-		d, err := NewDetector(m, e.o.Cutoff[word])
-		if err != nil {
-			return nil, err
-		}
-		e.front(m.Step).detectors = append(e.front(m.Step).detectors, d)
+	}
+	if err := e.addStopWord(); err != nil {
+		return nil, err
 	}
 	if err := e.secondOpinion(); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// add loads the model of a word.
+func (e *Ears) add(w Word) error {
+	heard, err := newWord(w, e.o.ModelDirs)
+	if err != nil {
+		return err
+	}
+	e.words = append(e.words, heard)
+	f := e.front(heard.detector.model.Step)
+	f.words = append(f.words, heard)
+	return nil
+}
+
+// addStopWord adds the word that stops what sounds, if it is wanted and not configured already.
+func (e *Ears) addStopWord() error {
+	wanted := e.o.StopWord
+	if wanted != nil && !*wanted || slices.ContainsFunc(e.words, func(w *word) bool { return w.Name == stopWord }) {
+		return nil
+	}
+	err := e.add(Word{Name: stopWord, Action: Stop})
+	if nf := (*NotFound)(nil); wanted == nil && errors.As(err, &nf) {
+		e.o.Logger.Info("no stop word: there is no model for it", "model", stopWord+".json", "dirs", e.o.ModelDirs)
+		return nil
+	}
+	return err
 }
 
 // newEars is New without the models.
@@ -189,6 +124,8 @@ func newEars(o Options) (*Ears, error) {
 	return &Ears{
 		o:       o,
 		begin:   make(chan *listener),
+		looks:   make(chan look),
+		hints:   make(chan hinted, 12), // full: new ones are dropped
 		stopped: make(chan struct{}),
 		ring:    make([]remembered, audio.Frames(max(o.Preroll, wordSearch))),
 		// The voice activity detector needs the first, whether a model does or not.
@@ -206,8 +143,7 @@ func (e *Ears) secondOpinion() error {
 	}
 	e.second, err = NewDetector(m, 0)
 	if err == nil {
-		f := e.front(m.Step)
-		f.detectors = append(f.detectors, e.second)
+		e.front(m.Step).second = e.second
 	}
 	return err
 }
@@ -231,10 +167,27 @@ func (e *Ears) front(step time.Duration) *front {
 // Heard is the number of frames that were heard so far, which is the number of the next one.
 func (e *Ears) Heard() uint64 { return e.heard.Load() }
 
+// SetCutoff changes the probability above which a word counts as said. It may be called at any time from any goroutine.
+func (e *Ears) SetCutoff(name string, cutoff float64) error {
+	if !(cutoff > 0 && cutoff < 1) {
+		return fmt.Errorf("cutoff of %q is %v, not between 0 and 1", name, cutoff)
+	}
+	var names []string
+	for _, w := range e.words {
+		if w.Name == name {
+			w.setCutoff(cutoff)
+			return nil
+		}
+		names = append(names, w.Name)
+	}
+	return fmt.Errorf("cutoff of %q, which is none of the words %q", name, names)
+}
+
 // Run hears until ctx is done or frames is closed. It may be called once.
 func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 	defer close(e.stopped)
 	defer func() { e.end(ErrStopped) }()
+	defer e.watch()()
 	for {
 		select {
 		case f, ok := <-frames:
@@ -245,6 +198,15 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 		case l := <-e.begin:
 			e.end(ErrSuperseded)
 			e.listen(l)
+		case h := <-e.hints:
+			if e.listener != nil {
+				e.listener.endpoint.hint = h
+			}
+		case l := <-e.looks:
+			if e.microphone.look(e.heard.Load()) {
+				e.tellMicrophone()
+			}
+			l.done()
 		case <-ctx.Done():
 			return nil
 		}
@@ -254,10 +216,13 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 // hear takes one frame through the engines.
 func (e *Ears) hear(f *audio.Frame) {
 	n := e.heard.Add(1) - 1
+	if e.microphone.hear(f) {
+		e.tellMicrophone()
+	}
 	r := e.at(n)
 	*r = remembered{frame: *f}
-	var word *Detector
-	speaking := false
+	var said *word
+	speaking, sounding := false, e.o.Sounding()
 	for i := range e.fronts {
 		front := &e.fronts[i]
 		for at := 0; at < len(f); at += front.step {
@@ -267,36 +232,85 @@ func (e *Ears) hear(f *audio.Frame) {
 			if i == 0 && e.voice.write(&front.bands, front.log) {
 				speaking = true
 			}
-			for _, d := range front.detectors {
+			if front.second != nil {
+				front.second.Write(&front.features)
+			}
+			for _, w := range front.words {
 				// All of them run, also those that nobody asks: they must keep up with the stream.
-				if d.Write(&front.features) && d.Heard() && d != e.second && (word == nil || d.Score() > word.Score()) {
-					word = d
+				if !w.detector.Write(&front.features) || !w.detector.ready() {
+					continue
+				}
+				if e.judge(w, w.detector.Score(), n, sounding) && (said == nil || w.detector.Score() > said.detector.Score()) {
+					said = w
 				}
 			}
 		}
 	}
-	r.sound = e.voice.frame(f, e.confirmed() && speaking)
-	if word != nil && !(e.called && n-e.lastCall < uint64(audio.Frames(e.o.Refractory))) {
-		e.woke(word, n)
+	r.sound = e.voice.frame(f, speaking, e.opinion())
+	if said != nil {
+		e.woke(said, said.detector.Score(), n)
 	}
 	e.pass(n)
 }
 
-// confirmed tells whether the model "vad", if there is one, has heard a voice of late: it knows better what is one, but
-// not when it begins and ends.
-func (e *Ears) confirmed() bool {
+// judge decides about a word's new score in frame n: whether it was said, and if not, whether it was nearly.
+func (e *Ears) judge(w *word, score float64, n uint64, sounding bool) (said bool) {
+	said = w.said(score, sounding)
+	last := e.call
+	if w.Action == Stop {
+		last = e.stop
+	}
+	switch {
+	case last.within(e.o.Refractory, n):
+		w.near.drop()
+		return false // it is the same one still, or its echo
+	case w.Action == Stop && (!sounding || e.listener != nil):
+		w.near.drop()
+		return false // there is nothing to be stopped, or it is part of an order
+	}
+	bar, _ := w.bar(sounding)
+	if w.near.write(score, bar, n) {
+		e.tellNearMiss(w, n)
+	}
+	return said
+}
+
+func (e *Ears) tellNearMiss(w *word, n uint64) {
+	m, ok := w.near.tell(w.Name, n)
+	if !ok {
+		return
+	}
+	e.o.Logger.Info("near miss", "word", m.Word, "peak", m.Peak, "bar", m.Bar, "took", m.Duration, "scores", m.Course, "untold", m.Untold)
+	e.o.OnNearMiss(m)
+}
+
+// opinion is that of the model "vad", if there is one: it knows better what is a voice, but not when it begins and ends.
+func (e *Ears) opinion() opinion {
 	if e.second == nil {
-		return true
+		return none
 	}
 	e.sinceYes++
 	if e.second.Score() > e.second.cutoff {
 		e.sinceYes = 0
 	}
-	return e.sinceYes <= confirmedFor
+	switch p := e.second.Raw(); {
+	case e.sinceYes > confirmedFor:
+		return denies
+	case p >= sureFrom:
+		return sure
+	case p < doubtsBelow:
+		return doubts
+	}
+	return none
 }
 
-// confirmedFor is how many frames the word of the model "vad" holds: as long as a pause between words.
-const confirmedFor = 20
+// confirmedFor is how many frames the word of the model "vad" holds: as long as a pause between words. The others are
+// of its output, from 0 to 255. All three were chosen by the endpoint table (endpoint_test.go).
+const (
+	confirmedFor = 20
+	sureFrom     = 200
+	doubtsBelow  = 100
+)
 
 // at is the place of frame n in the ring.
 func (e *Ears) at(n uint64) *remembered { return &e.ring[n%uint64(len(e.ring))] }
@@ -307,12 +321,19 @@ func (e *Ears) oldest() uint64 {
 	return n - min(n, uint64(len(e.ring)))
 }
 
-// woke tells about a call that was detected in frame n.
-func (e *Ears) woke(d *Detector, n uint64) {
-	e.lastCall, e.called = n, true
+// woke tells about a word that was detected in frame n.
+func (e *Ears) woke(w *word, score float64, n uint64) {
+	if w.Action == Stop {
+		e.stop = moment{n, true}
+	} else {
+		e.call = moment{n, true}
+	}
+	for _, other := range e.words {
+		other.near.drop() // one that resembles it
+	}
 	end := e.wordEnd(n)
-	e.o.Logger.Debug("wake word", "word", d.model.Name, "score", d.Score(), "frame", n, "end", end)
-	e.o.OnWake(d.model.Name, d.Score(), end)
+	e.o.Logger.Debug("wake word", "word", w.Name, "score", score, "frame", n, "end", end)
+	e.o.OnWake(Call{w.Name, score, end, w.Action, w.Routine})
 }
 
 const (

@@ -117,11 +117,11 @@ func TestListenToTheEnd(t *testing.T) {
 			}
 			feed(f)
 		}
-		if !h.over || h.err != nil || !h.voiced || h.silence != 600*time.Millisecond {
+		if !h.over || h.err != nil || !h.voiced || h.silence != 500*time.Millisecond {
 			t.Fatalf("over %v, voiced %v, silence %v, error %v", h.over, h.voiced, h.silence, h.err)
 		}
 		all := append(before[len(before)-20:], order...)
-		if len(h.frames) < 20+60+30 || len(h.frames) > 20+60+30+10 {
+		if len(h.frames) < 20+60+25 || len(h.frames) > 20+60+25+10 {
 			t.Errorf("%d frames", len(h.frames))
 		}
 		for i, f := range h.frames {
@@ -291,7 +291,7 @@ func TestCall(t *testing.T) {
 				var calls []uint64
 				e, err := New(Options{
 					Words: []string{"alexa"}, ModelDirs: modelDirs(),
-					OnWake: func(_ string, _ float64, frame uint64) { calls = append(calls, frame) },
+					OnWake: func(c Call) { calls = append(calls, c.Frame) },
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -10,6 +10,8 @@ type endpoint struct {
 	// there was a gap before.
 	tail int
 
+	hint hinted
+
 	frames int
 	quiet  int // frames without speech, up to now
 	spoken int // frames with speech that count, since the last long gap
@@ -53,7 +55,7 @@ func (e *endpoint) frame(s sound) (over bool) {
 	case e.frames >= e.most:
 		return true
 	case e.voiced:
-		return e.quiet >= e.silence
+		return e.quiet >= e.needed()
 	default:
 		return e.frames >= e.noSpeech && e.spoken == 0
 	}

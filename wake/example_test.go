@@ -17,9 +17,9 @@ func Example() {
 	ears, err := wake.New(wake.Options{
 		Words:     []string{"okay_nabu"},
 		ModelDirs: []string{"/usr/share/bellbird/models"},
-		OnWake: func(_ string, _ float64, frame uint64) {
+		OnWake: func(call wake.Call) {
 			select {
-			case called <- frame:
+			case called <- call.Frame:
 			default:
 			}
 		},

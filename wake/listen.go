@@ -36,18 +36,12 @@ type queued struct {
 // There is one Listen at a time: another one ends the first with ErrSuperseded. It returns at once when ctx is done,
 // unless to keeps it.
 func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (voiced bool, silence time.Duration, err error) {
-	o := &e.o
-	most := audio.Frames(o.MaxUtterance)
 	left := make(chan struct{})
 	l := &listener{
-		from:  from,
-		queue: make(chan queued, most),
-		left:  left,
-		endpoint: endpoint{
-			silence:  audio.Frames(o.Silence),
-			noSpeech: min(audio.Frames(o.NoSpeech), most),
-			most:     most,
-		},
+		from:     from,
+		queue:    make(chan queued, audio.Frames(e.o.MaxUtterance)),
+		left:     left,
+		endpoint: e.newEndpoint(),
 	}
 	defer func() {
 		close(left)
@@ -74,6 +68,16 @@ func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (v
 			}
 			f.done()
 		}
+	}
+}
+
+// newEndpoint is one with the limits of the options.
+func (e *Ears) newEndpoint() endpoint {
+	most := audio.Frames(e.o.MaxUtterance)
+	return endpoint{
+		silence:  audio.Frames(e.o.Silence),
+		noSpeech: min(audio.Frames(e.o.NoSpeech), most),
+		most:     most,
 	}
 }
 
@@ -107,7 +111,7 @@ func (l *listener) abandoned() bool {
 func (e *Ears) listen(l *listener) {
 	n := e.heard.Load()
 	l.next = max(l.from, e.oldest())
-	if call := e.lastCall; e.called && l.next <= call+1 {
+	if call := e.call.frame; e.call.was && l.next <= call+1 {
 		l.endpoint.tail = int(call-l.next) + 1 + audio.Frames(wordTail)
 	}
 	e.listener = l
@@ -132,7 +136,11 @@ func (e *Ears) pass(n uint64) {
 		l.drain() // it may have done so just before
 	}
 	l.next = n + 1
-	if l.endpoint.frame(r.sound) {
+	over := l.endpoint.frame(r.sound)
+	if l.endpoint.voiced && l.endpoint.quiet == pauseFrames {
+		e.o.OnPause()
+	}
+	if over {
 		l.voiced = l.endpoint.voiced
 		l.silence = time.Duration(l.endpoint.quiet) * audio.FrameDuration
 		e.end(nil)

@@ -13,6 +13,10 @@ import "bellbird/audio"
 //  4. a voice begins above one threshold and ends below a lower one, or far below the loudest of late, so that
 //     reverberation doesn't count
 //  5. for each frame: a voice without a vowel, that is without anything periodic (pitch.go), is none for long
+//  6. if there is the model "vad", it has a say: what it is sure of may be a single band, as the s at the end of a word
+//     is, and what it doubts must have a vowel
+//
+// The model alone would not do: it goes on for about half a second after the last word.
 //
 // It decides about sound, not about words: music and a barking dog are speech to it. Whispering isn't.
 
@@ -59,16 +63,36 @@ type voice struct {
 	began    bool  // a first slice was heard
 	loudest  int32 // of late, of the bands' sum
 	speaking bool
+	best     int32 // how far the best band is above its floor
 
 	pitch      pitch
 	sinceVowel int // frames
 }
 
+// An opinion is what the model "vad" thinks of late.
+type opinion uint8
+
+const (
+	none   opinion = iota // neither this nor that, or there is no model
+	sure                  // somebody speaks
+	doubts                // whether anybody does
+	denies                // nobody has spoken for a while
+)
+
+const (
+	soundOn     = 12 * decibels // the best band above its floor: there is some sound, and if the model is sure, a voice
+	doubtsAfter = 5             // frames without a vowel after which the model is believed if it doubts
+)
+
 // frame decides about a frame; speaking tells whether one of its slices was a voice.
-func (v *voice) frame(f *audio.Frame, speaking bool) sound {
+func (v *voice) frame(f *audio.Frame, speaking bool, model opinion) sound {
 	periodic := v.pitch.write(f) // always, to keep up
 	v.sinceVowel++
 	switch {
+	case model == denies:
+		return quiet
+	case model == sure && !speaking && v.best > soundOn:
+		return consonant
 	case !speaking:
 		return quiet
 	case periodic >= vowelPitch:
@@ -77,7 +101,9 @@ func (v *voice) frame(f *audio.Frame, speaking bool) sound {
 	case periodic >= vowelLeast:
 		v.sinceVowel = 0
 		return consonant
-	case v.sinceVowel <= vowelReaches:
+	case model == doubts && v.sinceVowel > doubtsAfter:
+		return quiet
+	case v.sinceVowel <= vowelReaches || model == sure && v.best > soundOn:
 		return consonant
 	}
 	return quiet
@@ -177,6 +203,7 @@ func (v *voice) decide(above *[wideBands]int32, sum int32) {
 	for _, x := range above[:bestBands] {
 		best += x
 	}
+	v.best = above[0]
 	switch {
 	case best > speechOn:
 		v.speaking = true

@@ -11,10 +11,12 @@ import (
 	"bellbird/clock"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/hooks"
 	"bellbird/intents"
 	"bellbird/internal/run"
 	"bellbird/llm/offline"
 	"bellbird/pipeline"
+	"bellbird/plugins"
 	"bellbird/stt/pocketsphinx"
 	"bellbird/timers"
 	"bellbird/tools"
@@ -38,6 +40,8 @@ type appliance struct {
 	output *audio.Output
 	timers *timers.Keeper
 	turns  *pipeline.Pipeline
+	hooks  *hooks.Runner
+	loader *plugins.Loader
 	ears   *wake.Ears // nil: it has none
 	close  func()
 }
@@ -93,6 +97,11 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 		return nil, err
 	}
 
+	// What may see and change all of it.
+	unplug := a.plug(c.Plugins, clk, log)
+	a.close = unplug
+	c.Turn.Hooks = a.hooks
+
 	// The turn.
 	c.Turn.Model = offline.New(grammar)
 	c.Turn.Tools = set
@@ -109,20 +118,22 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 
 	// Ears: last, because they call the turn, which asks them to listen.
 	if s.ears {
+		if err := checkActions(c.Wake.All()); err != nil {
+			return nil, err
+		}
 		g := grammar.Grammar()
 		c.STT.Logger = log.With("part", "recogniser")
+		c.STT.OnPartial = func(text string, frames int) { a.ears.Hint(frames, hint(grammar, text)) }
 		recognizer, err := pocketsphinx.New(c.STT, pocketsphinx.Grammar(g))
 		if err != nil {
 			return nil, err
 		}
-		a.close = recognizer.Close
+		a.close = func() { recognizer.Close(); unplug() }
 		c.Turn.Recognizer = recognizer
 		c.Wake.Logger = log.With("part", "ears")
 		c.Wake.Work = clk.Work
-		c.Wake.OnWake = func(word string, score float64, frame uint64) {
-			a.timers.Silence() // calling the appliance ends a ringing timer, also when nothing more is said
-			a.turns.Wake(word, score, frame)
-		}
+		c.Wake.OnPause = recognizer.Pause
+		a.listenTo(&c.Wake)
 		if a.ears, err = wake.New(c.Wake); err != nil {
 			recognizer.Close()
 			return nil, err
@@ -139,9 +150,16 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 // run keeps the appliance alive on device d, with further parts, until ctx is done or one of them ends.
 func (a *appliance) run(ctx context.Context, d device, more ...run.Part) error {
 	defer a.close()
+	watcher, err := a.loader.Watch()
+	if err != nil {
+		return err
+	}
+	if err := a.loader.Scan(ctx); err != nil {
+		return err
+	}
 	// Stopping goes from the last to the first: no more calls, no more frames, and the turn ends when nobody can
 	// begin another.
-	parts := []run.Part{{Name: "turns", Run: a.turns.Run}}
+	parts := []run.Part{{Name: "turns", Run: a.turns.Run}, {Name: "plugins", Run: watcher.Run}}
 	if a.ears != nil {
 		parts = append(parts, run.Part{Name: "ears", Run: func(ctx context.Context) error { return a.ears.Run(ctx, d.Frames()) }})
 	}
@@ -228,11 +246,25 @@ func (m *memory) Append(rows ...dialog.Message) error {
 	return nil
 }
 
+// Name is that of the only chat there is.
+func (m *memory) Name() string { return "default" }
+
+func (m *memory) Amend(content string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.rows); n > 0 {
+		m.rows[n-1].Content = content
+	}
+	return nil
+}
+
 // wakeWords names what the appliance listens to, for people.
 func wakeWords(c Config) string {
-	words := c.Wake.Words
-	if len(words) == 0 {
-		words = []string{"okay_nabu"}
+	var words []string
+	for _, w := range c.Wake.All() {
+		if w.Action != wake.Stop {
+			words = append(words, w.Name)
+		}
 	}
 	return fmt.Sprintf("%q", words)
 }

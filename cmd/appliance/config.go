@@ -31,6 +31,8 @@ type Config struct {
 	TTS   espeak.Options       `toml:"tts"`
 	Turn  pipeline.Options     `toml:"turn"`
 
+	Plugins Plugins `toml:"plugins"`
+
 	// Volume is the loudness at start, 0 to 100; default 70.
 	Volume *int `toml:"volume"`
 
@@ -61,6 +63,10 @@ func (f *flags) load() (Config, error) {
 	}
 	if len(c.Wake.ModelDirs) == 0 {
 		c.Wake.ModelDirs = defaultModelDirs
+	}
+	c.Plugins.setDefaults()
+	if f.plugins != "" {
+		c.Plugins.UserDir = f.plugins
 	}
 	if c.Volume == nil {
 		c.Volume = new(70)

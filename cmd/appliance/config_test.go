@@ -3,9 +3,12 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"bellbird/wake"
 )
 
 func TestConfig(t *testing.T) {
@@ -47,6 +50,47 @@ capture = "seeed"
 	f.models = []string{"here"}
 	if c, err = f.load(); err != nil || c.Wake.ModelDirs[0] != "here" {
 		t.Errorf("--models: %v, %v", c.Wake.ModelDirs, err)
+	}
+}
+
+// A wake word may have a table of its own, beside those which are only named.
+func TestConfigOfWords(t *testing.T) {
+	var c Config
+	err := c.decode("config.toml", `
+[wake]
+words = ["okay_nabu"]
+stop_word = false
+
+[[wake.word]]
+name = "alexa"
+cutoff = 0.8
+window = 7
+action = "stop"
+
+[[wake.word]]
+name = "computer"
+action = "routine"
+routine = "goodnight"
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []wake.Word{
+		{Name: "okay_nabu", Action: wake.Listen}, {Name: "alexa", Cutoff: 0.8, Window: 7, Action: wake.Stop},
+		{Name: "computer", Action: wake.RunRoutine, Routine: "goodnight"},
+	}
+	if got := c.Wake.All(); !slices.Equal(got, want) || *c.Wake.StopWord {
+		t.Errorf("got %+v", got)
+	}
+	if err := checkActions(want[:2]); err != nil {
+		t.Error(err)
+	}
+	err = checkActions(want)
+	if err == nil || err.Error() != `wake word "computer": action = "routine": not yet possible; use "listen" or "stop"` {
+		t.Errorf("error %v", err)
+	}
+	if err := c.decode("config.toml", "[[wake.word]]\nname = \"alexa\"\ncut = 1\n"); err == nil || !strings.Contains(err.Error(), `config.toml:3: unknown key "wake.word.cut"`) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestErrorsNameThingAndRemedy(t *testing.T) {
 
 	noVoice := write("voice.toml", []byte("[tts]\ncommand = \"no-such-voice\"\n"))
 	noRecogniser := write("stt.toml", []byte("[stt]\nmodel_dir = \"/no/such/dir\"\n"))
-	typo := write("typo.toml", []byte("[wake]\nword = [\"alexa\"]\n"))
+	typo := write("typo.toml", []byte("[wake]\nwrods = [\"alexa\"]\n"))
 	noDevice := write("sound.toml", []byte("[sound]\nbackend = \"null\"\ncapture = \"no such microphone\"\n"))
 
 	for name, test := range map[string]struct {
@@ -59,7 +59,7 @@ func TestErrorsNameThingAndRemedy(t *testing.T) {
 		"half a model":     {[]string{"demo", "--fast", "--models", half}, exitUsage, []string{"okay_nabu.tflite", "truncated"}},
 		"no voice":         {[]string{"demo", "--fast", "--models", modelDirs[0], "--config", noVoice}, exitUsage, []string{"no-such-voice", "apt install espeak-ng"}},
 		"no recogniser":    {[]string{"demo", "--fast", "--models", modelDirs[0], "--config", noRecogniser}, exitUsage, []string{"/no/such/dir", "apt install pocketsphinx-en-us"}},
-		"typo":             {[]string{"demo", "--config", typo}, exitUsage, []string{typo + ":2", `"wake.word"`}},
+		"typo":             {[]string{"demo", "--config", typo}, exitUsage, []string{typo + ":2", `"wake.wrods"`}},
 		"no config":        {[]string{"check", "--config", "/no/such/file"}, exitUsage, []string{"/no/such/file"}},
 		"no microphone":    {[]string{"run", "--models", modelDirs[0], "--config", noDevice}, exitFailed, []string{"no such microphone", "microphone"}},
 		"truncated WAV":    {[]string{"demo", "--fast", "--models", modelDirs[0], "--wav", truncated}, exitUsage, []string{truncated, "truncated"}},

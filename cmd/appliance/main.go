@@ -63,6 +63,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(fo
 type flags struct {
 	config  string
 	models  []string
+	plugins string
 	verbose bool
 }
 
@@ -83,10 +84,11 @@ func rootCommand() *cobra.Command {
 	p := root.PersistentFlags()
 	p.StringVar(&f.config, "config", "", "configuration file (default "+defaultConfig+", if it is there)")
 	p.StringSliceVar(&f.models, "models", nil, "directory of wake word models (default those of the configuration)")
+	p.StringVar(&f.plugins, "plugins", "", "directory of plugins (default that of the configuration)")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log debug messages; these contain what was said")
 	root.AddCommand(
 		runCommand(&f), demoCommand(&f), askCommand(&f), sayCommand(&f), wakeCommand(&f), checkCommand(&f),
-		benchCommand(&f), versionCommand(),
+		pluginCommand(&f), benchCommand(&f), versionCommand(), workerCommand(),
 	)
 	return root
 }

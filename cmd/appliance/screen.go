@@ -46,7 +46,17 @@ func (s *screen) show(f event.Fact) {
 		look := looks[f.To]
 		s.line(f.At, look.color, look.leds, string(f.To))
 	case event.Woke:
-		s.line(f.At, "1", "", fmt.Sprintf("woke to %q (score %.2f)", f.Word, f.Score))
+		what := "woke to"
+		if f.Stops {
+			what = "stopped by"
+		}
+		s.line(f.At, "1", "", fmt.Sprintf("%s %q (score %.2f)", what, f.Word, f.Score))
+	case event.NearMiss:
+		s.line(f.At, "2", "", fmt.Sprintf("nearly %q (score %.2f, not above %.2f)", f.Word, f.Peak, f.Bar))
+	case event.MicrophoneFault:
+		s.line(f.At, looks[event.Failed].color, looks[event.Failed].leds, "the microphone is deaf: "+f.Reason)
+	case event.MicrophoneWell:
+		s.line(f.At, "1", "", "the microphone is well again")
 	case event.Heard:
 		text := fmt.Sprintf("heard %q", f.Text)
 		if f.Text == "" {
@@ -67,6 +77,8 @@ func (s *screen) show(f event.Fact) {
 			text += ", muted"
 		}
 		s.line(f.At, "1", "", text)
+	case event.HookMissed:
+		s.line(f.At, "31", "", fmt.Sprintf("plugin %s is left out at %s for %v", f.Plugin, f.Point, f.For))
 	case event.TurnEnded:
 		s.waterfall(f.Record)
 	}
@@ -116,6 +128,11 @@ func (s *screen) waterfall(r event.Record) {
 	row("first word", st.FirstWord)
 	row("first sound", st.FirstSound)
 	row("end", st.End)
+	for _, h := range r.Hooks {
+		from, to := column(time.Duration(h.Began), total), column(time.Duration(h.Began+h.Took), total)
+		bar := strings.Repeat(" ", from) + s.paint("35", strings.Repeat("─", max(to-from, 1)))
+		fmt.Fprintf(s.w, "          %-11s %6.1f ms  %s %s %s\n", "hook", 1000*time.Duration(h.Took).Seconds(), bar, h.Plugin, describeCall(h))
+	}
 	fmt.Fprintln(s.w)
 }
 
@@ -124,4 +141,12 @@ func column(at, total time.Duration) int {
 		return 0
 	}
 	return int(int64(waterfallWidth) * int64(at) / int64(total))
+}
+
+// describeCall is a hook's point, and its outcome where that is not the usual one.
+func describeCall(h event.HookCall) string {
+	if h.Outcome == "committed" {
+		return h.Point
+	}
+	return h.Point + ": " + h.Outcome
 }

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"bellbird/audio"
 	"bellbird/wake"
+	"bellbird/wake/eval"
 )
 
 func wakeCommand(f *flags) *cobra.Command {
@@ -28,10 +30,7 @@ none. A second and a half of quiet is put before each file, which the models nee
 			if err != nil {
 				return err
 			}
-			if len(words) > 0 {
-				c.Wake.Words = words
-			}
-			s, err := newScorer(c.Wake)
+			s, err := newScorer(c.Wake, words)
 			if err != nil {
 				return &usageError{err}
 			}
@@ -42,7 +41,11 @@ none. A second and a half of quiet is put before each file, which the models nee
 					errs = append(errs, err)
 					continue
 				}
-				r := s.score(path, samples)
+				r, err := s.score(path, samples)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
 				if !format.Inner() {
 					r.Converted = format.String()
 				}
@@ -55,13 +58,15 @@ none. A second and a half of quiet is put before each file, which the models nee
 	}
 	cmd.Flags().StringSliceVar(&words, "words", nil, "the wake words to look for (default those of the configuration)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object for each file")
+	cmd.AddCommand(wakeEvalCommand(f))
 	return cmd
 }
 
-// A scorer runs wake word models over whole recordings.
+// A scorer looks for wake words in whole recordings.
 type scorer struct {
-	front      *wake.Frontend
-	detectors  []*wake.Detector
+	words      []eval.Word
+	models     []*wake.Model
+	own        eval.Scorer
 	refractory time.Duration
 }
 
@@ -79,88 +84,62 @@ type detection struct {
 	Score float64 `json:"score"`
 }
 
-func newScorer(o wake.Options) (*scorer, error) {
-	if len(o.Words) == 0 {
-		o.Words = []string{"okay_nabu"}
+// newScorer returns one for the words of that name, as they are configured if they are, or else for those of the
+// configuration.
+func newScorer(o wake.Options, names []string) (*scorer, error) {
+	configured := o.All()
+	words := configured
+	if len(names) > 0 {
+		words = nil
+		for _, name := range names {
+			word := wake.Word{Name: name}
+			if i := slices.IndexFunc(configured, func(w wake.Word) bool { return w.Name == name }); i >= 0 {
+				word = configured[i]
+			}
+			words = append(words, word)
+		}
 	}
-	s := &scorer{refractory: o.Refractory}
-	if s.refractory == 0 {
-		s.refractory = 2 * time.Second
-	}
-	for _, word := range o.Words {
-		m, err := wake.FindModel(word, o.ModelDirs)
+	s := &scorer{refractory: cmp.Or(o.Refractory, 2*time.Second)}
+	for _, w := range words {
+		m, err := wake.FindModel(w.Name, o.ModelDirs)
 		if err != nil {
 			return nil, err
 		}
-		if m.Step != scoreStep {
-			return nil, fmt.Errorf("wake word %q: its features are %v apart, this command knows only %v", word, m.Step, scoreStep)
+		if w.Window != 0 {
+			other := *m
+			other.Window = w.Window
+			m = &other
 		}
-		d, err := wake.NewDetector(m, o.Cutoff[word])
-		if err != nil {
-			return nil, err
-		}
-		s.detectors = append(s.detectors, d)
+		s.models = append(s.models, m)
+		s.words = append(s.words, eval.Word{Name: m.Name, Manifest: m.Cutoff, Config: w.Cutoff})
 	}
-	return s, nil
+	own, err := eval.NewScorer(s.models)
+	s.own = own
+	return s, err
 }
 
-// scoreStep is how far the slices of features are apart.
-const scoreStep = 10 * time.Millisecond
-
-// The quiet before and after a recording.
-const (
-	quietBefore = 1500 * time.Millisecond
-	quietAfter  = time.Second
-)
-
-func (s *scorer) score(path string, samples []int16) finding {
-	s.front = wake.NewFrontend(scoreStep)
+func (s *scorer) score(path string, samples []int16) (finding, error) {
+	courses, err := s.own.Score(eval.Quiet(samples))
+	if err != nil {
+		return finding{}, fmt.Errorf("%s: %w", path, err)
+	}
 	r := finding{File: path, Detections: []detection{}}
-	last := make([]time.Duration, len(s.detectors))
-	for i, d := range s.detectors {
-		d.Reset()
-		last[i] = -s.refractory - quietBefore
-		r.Best = append(r.Best, detection{Word: d.Model().Name})
-	}
-	sound := padded(samples)
-	const slice = int(audio.SampleRate / 100)
-	var features wake.Features
-	for at := 0; at+slice <= len(sound); at += slice {
-		if !s.front.Write(sound[at:at+slice], &features) {
-			continue
+	for i, course := range courses {
+		w := s.words[i]
+		found := func(p eval.Point) detection {
+			return detection{w.Name, (p.At - eval.QuietBefore).Seconds(), p.Score}
 		}
-		now := time.Duration(at+slice)*time.Second/time.Duration(audio.SampleRate) - quietBefore
-		for i, d := range s.detectors {
-			if !d.Write(&features) {
-				continue
-			}
-			found := detection{d.Model().Name, now.Seconds(), d.Score()}
-			if found.Score > r.Best[i].Score {
-				r.Best[i] = found
-			}
-			if d.Heard() && now-last[i] >= s.refractory {
-				r.Detections = append(r.Detections, found)
-				last[i] = now
-			}
+		best := detection{Word: w.Name}
+		if len(course) > 0 {
+			best = found(course.Best())
+		}
+		r.Best = append(r.Best, best)
+		for _, p := range course.Detections(cmp.Or(w.Config, w.Manifest), s.refractory) {
+			r.Detections = append(r.Detections, found(p))
 		}
 	}
-	return r
-}
-
-// padded puts samples between quiet, which is low noise: digital silence is nothing that a microphone delivers.
-func padded(samples []int16) []int16 {
-	before := int(quietBefore * time.Duration(audio.SampleRate) / time.Second)
-	after := int(quietAfter * time.Duration(audio.SampleRate) / time.Second)
-	sound := make([]int16, before+len(samples)+after)
-	noise := rand.New(rand.NewPCG(1, 2))
-	for i := range sound {
-		sound[i] = int16(noise.IntN(21) - 10)
-	}
-	for i, v := range samples {
-		sum := int(sound[before+i]) + int(v)
-		sound[before+i] = int16(min(max(sum, -1<<15), 1<<15-1))
-	}
-	return sound
+	slices.SortStableFunc(r.Detections, func(a, b detection) int { return cmp.Compare(a.Time, b.Time) })
+	return r, nil
 }
 
 func (r finding) print(w io.Writer, asJSON bool) error {
@@ -178,7 +157,11 @@ func (r finding) print(w io.Writer, asJSON bool) error {
 	}
 	if len(r.Detections) == 0 {
 		for _, d := range r.Best {
-			if _, err := fmt.Fprintf(w, "%s: no %s; best score %.2f at %.2f s%s\n", r.File, d.Word, d.Score, d.Time, note); err != nil {
+			best := "nothing like it"
+			if d.Score > 0 {
+				best = fmt.Sprintf("best score %.2f at %.2f s", d.Score, d.Time)
+			}
+			if _, err := fmt.Fprintf(w, "%s: no %s; %s%s\n", r.File, d.Word, best, note); err != nil {
 				return err
 			}
 		}

@@ -29,12 +29,14 @@ var may = map[string][]string{
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
 	"pipeline":              {"audio", "clock", "dialog", "event", "hooks"},
 	"plugins":               {"hooks"},
+	"plugins/worker":        {"hooks", "plugins", "plugins/starlark"}, // both ends of the pipe
 	"stt":                   {"audio"},
 	"timers":                {"clock", "event"},
 	"tools":                 {"dialog"},
 	"tts":                   {"audio"},
 	"wake":                  {"audio", "wake/tflite"},
 	"wake/compare":          {"audio", "wake", "wake/tflite"}, // a program beside the peers, not part of the appliance
+	"wake/eval":             {"audio", "wake"},
 	"wake/tflite":           {},
 }
 

@@ -23,5 +23,8 @@ func (*Recognizer) Recognize(context.Context, <-chan audio.Frame) (string, error
 	return "", errNoCgo
 }
 
+// Pause does nothing.
+func (*Recognizer) Pause() {}
+
 // Close does nothing.
 func (*Recognizer) Close() {}

@@ -17,6 +17,11 @@ type Options struct {
 	// be the best, more to reject more, less to accept more, negative to accept everything. Default 1.
 	Strictness float64 `toml:"strictness"`
 
+	// OnPartial is called with what was understood of an utterance so far, after Pause was called; "" if that is nothing
+	// to be trusted. frames is how many frames of the utterance had been taken when it was. It runs on Recognize's
+	// goroutine and must not wait. Nil: Pause does nothing.
+	OnPartial func(text string, frames int) `toml:"-"`
+
 	// Logger gets what was rejected and why, at debug level; nil discards it.
 	Logger *slog.Logger `toml:"-"`
 }

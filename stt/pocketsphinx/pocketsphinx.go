@@ -20,6 +20,7 @@ type Recognizer struct {
 	grammar Grammar
 	lead    map[string]bool
 	log     *slog.Logger
+	asks    chan struct{} // holds one value after Pause: another one asks for nothing more
 	busy    chan struct{} // holds one value while somebody uses what follows
 
 	command, phones *decoder // nil when they must be made anew, and after Close
@@ -39,7 +40,7 @@ func New(o Options, g Grammar) (*Recognizer, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Recognizer{options: o, grammar: g, log: o.Logger, lead: make(map[string]bool), busy: make(chan struct{}, 1)}
+	r := &Recognizer{options: o, grammar: g, log: o.Logger, lead: make(map[string]bool), asks: make(chan struct{}, 1), busy: make(chan struct{}, 1)}
 	for _, w := range g.Lead {
 		r.lead[w] = true
 	}
@@ -135,10 +136,38 @@ func (r *Recognizer) recognize(ctx context.Context, frames <-chan audio.Frame) (
 			return "", err
 		}
 	}
-	u := utterance{command: r.command, phones: r.phones}
+	select {
+	case <-r.asks: // of the utterance before
+	default:
+	}
+	u := utterance{command: r.command, phones: r.phones, asks: r.asks}
+	u.tell = func(frames int) error {
+		text, err := r.text(&u)
+		if err == nil {
+			r.options.OnPartial(text, frames)
+		}
+		return err
+	}
 	if err := u.listen(ctx, frames); err != nil {
 		return "", err
 	}
+	return r.text(&u)
+}
+
+// Pause tells that the speaker pauses. It has OnPartial called, unless he goes on or ends meanwhile. It may be called at
+// any time, from any goroutine, and doesn't wait.
+func (r *Recognizer) Pause() {
+	if r.options.OnPartial == nil {
+		return
+	}
+	select {
+	case r.asks <- struct{}{}:
+	default:
+	}
+}
+
+// text is what was understood of an utterance so far; "" if that is nothing to be trusted.
+func (r *Recognizer) text(u *utterance) (string, error) {
 	sentence, phones, err := u.result()
 	if err != nil {
 		return "", err

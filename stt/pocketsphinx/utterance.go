@@ -16,6 +16,9 @@ import (
 //	3 follow   less their mean, they go through both decoders, whenever there is no frame to take
 //	4 result   the best sentence, and the best phones
 //
+// Whoever knows that the speaker pauses may ask for what was understood so far. It is told as soon as all is decoded that
+// had come by then.
+//
 // The library's own running mean begins with the one of its training and needs several utterances to arrive at ours;
 // with a mean of the utterance itself a third fewer commands were misheard.
 
@@ -31,12 +34,17 @@ const (
 // An utterance is one on its way through the decoders.
 type utterance struct {
 	command, phones *decoder
+	asks            <-chan struct{} // for what was understood so far
+	tell            func(frames int) error
 
 	features []feature
 	done     int // features decoded
 	quiet    int // blocks since the last feature
 	ready    bool
 	mean     feature
+	taken    int // frames
+	asked    int // frames taken when it was asked; 0: it was not
+	due      int // features to be decoded before it is told
 }
 
 // listen takes frames until they end, and decodes them. What is said after half a minute is left out.
@@ -83,6 +91,7 @@ func (u *utterance) take(ctx context.Context, frames <-chan audio.Frame) error {
 		if !more {
 			return u.last(block)
 		}
+		u.taken++
 		if block = append(block, f); len(block) < blockFrames {
 			continue
 		}
@@ -95,22 +104,55 @@ func (u *utterance) take(ctx context.Context, frames <-chan audio.Frame) error {
 
 // next waits for a frame, and decodes meanwhile.
 func (u *utterance) next(ctx context.Context, frames <-chan audio.Frame) (f audio.Frame, more bool, err error) {
-	for u.ready && u.done < len(u.features) {
+	for {
+		for u.ready && u.done < len(u.features) {
+			select {
+			case f, more = <-frames:
+				return f, more, nil
+			case <-u.asks:
+				u.ask()
+			default:
+			}
+			if err := u.follow(ctx, min(u.done+step, len(u.features))); err != nil {
+				return f, false, err
+			}
+			if err := u.answer(); err != nil {
+				return f, false, err
+			}
+		}
 		select {
+		case <-ctx.Done():
+			return f, false, context.Cause(ctx)
 		case f, more = <-frames:
 			return f, more, nil
-		default:
-		}
-		if err := u.follow(ctx, min(u.done+step, len(u.features))); err != nil {
-			return f, false, err
+		case <-u.asks:
+			u.ask()
+			if err := u.answer(); err != nil {
+				return f, false, err
+			}
 		}
 	}
-	select {
-	case <-ctx.Done():
-		return f, false, context.Cause(ctx)
-	case f, more = <-frames:
-		return f, more, nil
+}
+
+// ask remembers that it is wanted what was understood so far.
+func (u *utterance) ask() {
+	if len(u.features) < atLeast {
+		return
 	}
+	if !u.ready {
+		u.settle()
+	}
+	u.asked, u.due = u.taken, len(u.features)
+}
+
+// answer tells it, once it is known.
+func (u *utterance) answer() error {
+	if u.asked == 0 || u.done < u.due {
+		return nil
+	}
+	frames := u.asked
+	u.asked = 0
+	return u.tell(frames)
 }
 
 // hear adds the features of a block.

@@ -4,6 +4,9 @@
 // The arguments are manifests of models. Each recording comes in as its number of samples and the samples, and goes out
 // as its number of slices, the slices, and for each model its number of steps and their raw outputs. Numbers are 32
 // bits, samples and features 16, outputs 8, all little endian.
+//
+// With -time before one manifest it reads one recording and prints the processor time that it took, in nanoseconds: for
+// the features alone, and for the features and the model.
 package main
 
 import (
@@ -13,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"bellbird/wake"
@@ -24,35 +28,27 @@ const (
 )
 
 func main() {
-	if err := compare(os.Stdin, os.Stdout, os.Args[1:]); err != nil {
+	run, args := compare, os.Args[1:]
+	if len(args) > 0 && args[0] == "-time" {
+		run, args = measure, args[1:]
+	}
+	if err := run(os.Stdin, os.Stdout, args); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1)
 	}
 }
 
 func compare(in io.Reader, out io.Writer, manifests []string) error {
-	var detectors []*wake.Detector
-	for _, path := range manifests {
-		m, err := wake.LoadModel(path)
-		if err != nil {
-			return err
-		}
-		d, err := wake.NewDetector(m, 0)
-		if err != nil {
-			return err
-		}
-		detectors = append(detectors, d)
+	detectors, err := load(manifests)
+	if err != nil {
+		return err
 	}
 	r, w := bufio.NewReader(in), bufio.NewWriter(out)
 	for {
-		var n uint32
-		if err := binary.Read(r, binary.LittleEndian, &n); errors.Is(err, io.EOF) {
+		samples, err := receive(r)
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return err
-		}
-		samples := make([]int16, n)
-		if err := binary.Read(r, binary.LittleEndian, samples); err != nil {
 			return err
 		}
 		if err := recording(w, samples, detectors); err != nil {
@@ -62,6 +58,31 @@ func compare(in io.Reader, out io.Writer, manifests []string) error {
 			return err
 		}
 	}
+}
+
+func load(manifests []string) (detectors []*wake.Detector, err error) {
+	for _, path := range manifests {
+		m, err := wake.LoadModel(path)
+		if err != nil {
+			return nil, err
+		}
+		d, err := wake.NewDetector(m, 0)
+		if err != nil {
+			return nil, err
+		}
+		detectors = append(detectors, d)
+	}
+	return detectors, nil
+}
+
+// receive reads a recording.
+func receive(r io.Reader) ([]int16, error) {
+	var n uint32
+	if err := binary.Read(r, binary.LittleEndian, &n); err != nil {
+		return nil, err
+	}
+	samples := make([]int16, n)
+	return samples, binary.Read(r, binary.LittleEndian, samples)
 }
 
 func recording(w io.Writer, samples []int16, detectors []*wake.Detector) error {
@@ -98,4 +119,52 @@ func recording(w io.Writer, samples []int16, detectors []*wake.Detector) error {
 		}
 	}
 	return nil
+}
+
+// measure times a model as the appliance runs it: in slices of sound, until there is a score.
+func measure(in io.Reader, out io.Writer, manifests []string) error {
+	detectors, err := load(manifests)
+	if err != nil {
+		return err
+	}
+	samples, err := receive(bufio.NewReader(in))
+	if err != nil {
+		return err
+	}
+	var took []int64
+	for _, d := range [][]*wake.Detector{nil, detectors} {
+		began, err := processorTime()
+		if err != nil {
+			return err
+		}
+		front := wake.NewFrontend(step)
+		var f wake.Features
+		heard := 0
+		for rest := samples; len(rest) >= stepSamples; rest = rest[stepSamples:] {
+			if !front.Write(rest[:stepSamples], &f) {
+				continue
+			}
+			for _, d := range d {
+				if d.Write(&f) && d.Heard() {
+					heard++
+				}
+			}
+		}
+		ended, err := processorTime()
+		if err != nil {
+			return err
+		}
+		took = append(took, ended-began)
+	}
+	_, err = fmt.Fprintln(out, took[0], took[1])
+	return err
+}
+
+// processorTime is what this process has used, on all cores, in nanoseconds.
+func processorTime() (int64, error) {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0, err
+	}
+	return u.Utime.Nano() + u.Stime.Nano(), nil
 }

@@ -1,0 +1,142 @@
+package pipeline_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bellbird/audio"
+	"bellbird/dialog"
+)
+
+// The engines of these tests. Each does by default what a good engine would; a test replaces what it is about.
+
+// ears hear an utterance of one second, and its end 600 ms later.
+type ears func(ctx context.Context, from uint64, to func(audio.Frame)) (bool, time.Duration, error)
+
+func (e ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (bool, time.Duration, error) {
+	return e(ctx, from, to)
+}
+
+func hearSentence(ctx context.Context, _ uint64, to func(audio.Frame)) (bool, time.Duration, error) {
+	for i := range 80 {
+		if err := sleep(ctx, audio.FrameDuration); err != nil {
+			return false, 0, err
+		}
+		to(audio.Frame{int16(i)})
+	}
+	return true, 600 * time.Millisecond, nil
+}
+
+type recognizer func(ctx context.Context, frames <-chan audio.Frame) (string, error)
+
+func (r recognizer) Recognize(ctx context.Context, frames <-chan audio.Frame) (string, error) {
+	return r(ctx, frames)
+}
+
+func recognize(text string) recognizer {
+	return func(_ context.Context, frames <-chan audio.Frame) (string, error) {
+		for range frames {
+		}
+		return text, nil
+	}
+}
+
+type model func(ctx context.Context, req dialog.Request, yield func(dialog.Delta, error) bool)
+
+func (m model) Generate(ctx context.Context, req dialog.Request) iter.Seq2[dialog.Delta, error] {
+	return func(yield func(dialog.Delta, error) bool) { m(ctx, req, yield) }
+}
+
+func answer(text string) model {
+	return func(_ context.Context, _ dialog.Request, yield func(dialog.Delta, error) bool) {
+		for _, word := range strings.SplitAfter(text, " ") {
+			if !yield(dialog.Delta{Text: word}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// voice speaks a word in 100 ms, and needs 10 ms to make it.
+type voice func(ctx context.Context, text string, to func(audio.Frame) error) error
+
+func (v voice) Synthesize(ctx context.Context, text string, to func(audio.Frame) error) error {
+	return v(ctx, text, to)
+}
+
+func speak(ctx context.Context, text string, to func(audio.Frame) error) error {
+	for range strings.Fields(text) {
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+		for range 5 {
+			if err := to(loud); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var loud = func() (f audio.Frame) {
+	for i := range f {
+		f[i] = 1000
+	}
+	return f
+}()
+
+type toolbox func(ctx context.Context, call dialog.ToolCall) dialog.ToolResult
+
+func (toolbox) Specs() []dialog.ToolSpec { return []dialog.ToolSpec{{Name: "get_time"}} }
+func (t toolbox) Call(ctx context.Context, call dialog.ToolCall) dialog.ToolResult {
+	return t(ctx, call)
+}
+
+type chat struct {
+	mu   sync.Mutex
+	rows []dialog.Message
+}
+
+func (c *chat) Messages() []dialog.Message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.rows)
+}
+func (c *chat) Append(rows ...dialog.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows = append(c.rows, rows...)
+	return nil
+}
+
+func (c *chat) Name() string { return "kitchen" }
+
+func (c *chat) Amend(content string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rows[len(c.rows)-1].Content = content
+	return nil
+}
+
+func (c *chat) texts() []string {
+	var texts []string
+	for _, m := range c.Messages() {
+		texts = append(texts, string(m.Role)+": "+m.Content)
+	}
+	return texts
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,158 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"bellbird/dialog"
+	"bellbird/event"
+	"bellbird/hooks"
+)
+
+// This file is where a turn fires its hooks, one method for each point that changes something, in the order in which
+// they come. What a handler may do at a point, and for how long, is in the table of package hooks.
+
+// fire calls the handlers of a point on e, and keeps the trace. budget 0 is the point's own.
+func (t *turn) fire(ctx context.Context, point string, e *hooks.Event, budget time.Duration) {
+	h := t.p.o.Hooks
+	if h == nil || !h.Has(point) {
+		return
+	}
+	if e.Metadata == nil {
+		e.Metadata = make(map[string]any)
+	}
+	trace := h.FireWithin(ctx, point, e, budget)
+	t.traceMu.Lock()
+	defer t.traceMu.Unlock()
+	for _, c := range trace {
+		t.trace = append(t.trace, event.HookCall{
+			Point: c.Point, Plugin: c.Plugin, Outcome: string(c.Outcome), Took: event.Millis(c.Took), Began: t.since() - event.Millis(c.Took),
+		})
+	}
+}
+
+// has reports whether a fire of the point would call anybody.
+func (t *turn) has(point string) bool { return t.p.o.Hooks != nil && t.p.o.Hooks.Has(point) }
+
+func (t *turn) onWake(ctx context.Context) { t.fire(ctx, "on_wake", new(hooks.Event), 0) }
+
+// postSTT is what the plugins make of what was recognised.
+func (t *turn) postSTT(ctx context.Context, text string) string {
+	e := &hooks.Event{Input: text}
+	t.fire(ctx, "post_stt", e, 0)
+	return e.Input
+}
+
+// preChat lets plugins change the input, or answer in the model's place.
+func (t *turn) preChat(ctx context.Context) *hooks.Event {
+	e := &hooks.Event{Input: t.record.Heard}
+	t.fire(ctx, "pre_chat", e, 0)
+	return e
+}
+
+// promptInject is the system prompt with the parts of pre_chat and of prompt_inject.
+func (t *turn) promptInject(ctx context.Context, parts []string) string {
+	e := &hooks.Event{ContextParts: parts, Surface: t.surface()}
+	t.fire(ctx, "prompt_inject", e, 0)
+	prompt := t.p.o.SystemPrompt
+	if len(e.ContextParts) > 0 {
+		prompt = strings.TrimSpace(prompt + "\n\n" + strings.Join(e.ContextParts, "\n"))
+	}
+	return prompt
+}
+
+// ghostInject is what the plugins contribute to the ghost message of this turn.
+func (t *turn) ghostInject(ctx context.Context, input string) []hooks.Contribution {
+	e := &hooks.Event{Input: input, Surface: t.surface()}
+	t.fire(ctx, "ghost_inject", e, 0)
+	return e.GhostContributions
+}
+
+// toolsFilter is what the plugins leave of the tools.
+func (t *turn) toolsFilter(ctx context.Context, specs []dialog.ToolSpec) []dialog.ToolSpec {
+	if !t.has("tools_filter") {
+		return specs
+	}
+	e := &hooks.Event{ChatName: hooks.String(t.p.o.Chat.Name())}
+	for _, s := range specs {
+		f := map[string]any{"name": s.Name, "description": s.Description}
+		var parameters any
+		if json.Unmarshal(s.Parameters, &parameters) == nil {
+			f["parameters"] = parameters
+		}
+		e.Tools = append(e.Tools, map[string]any{"type": "function", "function": f})
+	}
+	t.fire(ctx, "tools_filter", e, 0)
+	left := make(map[string]bool)
+	for _, tool := range e.Tools {
+		if f, ok := tool["function"].(map[string]any); ok {
+			if name, ok := f["name"].(string); ok {
+				left[name] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(specs), func(s dialog.ToolSpec) bool { return !left[s.Name] })
+}
+
+const blockedResult = "Execution skipped by plugin."
+
+// execute runs a tool between pre_execute and post_execute. A tool that is not among those offered is refused.
+func (t *turn) execute(ctx context.Context, call dialog.ToolCall, offered []dialog.ToolSpec) (dialog.ToolResult, error) {
+	if !slices.ContainsFunc(offered, func(s dialog.ToolSpec) bool { return s.Name == call.Name }) {
+		return dialog.ToolResult{CallID: call.ID, Content: "There is no tool " + call.Name + "."}, nil
+	}
+	var arguments map[string]any
+	if t.has("pre_execute") || t.has("post_execute") {
+		if err := json.Unmarshal(call.Arguments, &arguments); err != nil && len(call.Arguments) > 0 {
+			return dialog.ToolResult{CallID: call.ID, Content: "The arguments are no JSON object."}, nil
+		}
+	}
+	if t.has("pre_execute") {
+		e := &hooks.Event{FunctionName: hooks.String(call.Name), Arguments: arguments}
+		t.fire(ctx, "pre_execute", e, 0)
+		if e.SkipLLM || e.Confirm != nil { // there is nobody yet who could be asked, and a hook may only add a question
+			content := blockedResult
+			switch {
+			case e.Result != nil:
+				content = *e.Result
+			case e.Confirm != nil:
+				content = "This needs a confirmation: " + *e.Confirm
+			}
+			return dialog.ToolResult{CallID: call.ID, Content: content}, nil
+		}
+		changed, err := json.Marshal(e.Arguments)
+		if err == nil {
+			call.Arguments, arguments = changed, e.Arguments
+		}
+	}
+	result, err := t.callTool(ctx, call)
+	if err != nil || !t.has("post_execute") {
+		return result, err
+	}
+	e := &hooks.Event{FunctionName: hooks.String(call.Name), Arguments: arguments, Result: hooks.String(result.Content)}
+	t.fire(ctx, "post_execute", e, 0)
+	if e.Result != nil {
+		result.Content = *e.Result
+	}
+	return result, nil
+}
+
+// postLLM is what the plugins make of the whole answer; what was spoken of it already stays as it was.
+func (t *turn) postLLM(ctx context.Context, input, answer string) string {
+	e := &hooks.Event{Input: input, Response: hooks.String(answer)}
+	t.fire(ctx, "post_llm", e, 0)
+	if e.Response == nil {
+		return answer
+	}
+	return *e.Response
+}
+
+func (t *turn) postChat(ctx context.Context, input, answer string) {
+	t.fire(ctx, "post_chat", &hooks.Event{Input: input, Response: hooks.String(answer)}, 0)
+}
+
+// surface is where the chat is shown: on a speaker, in the chat.
+func (t *turn) surface() *string { return hooks.String("chat") }
