@@ -359,6 +359,7 @@ func (p *Pipeline) begin(ctx context.Context, t *turn) {
 	} else {
 		p.show(event.Thinking)
 	}
+	t.work()
 	run := t.record.Run
 	unlimit := p.o.Clock.AfterFunc(p.o.TurnTimeout, func() { p.post(tooLongMsg{run}) })
 	go func() {

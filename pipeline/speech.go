@@ -212,6 +212,9 @@ func (s *speech) synthesize(ctx context.Context, stream *audio.Stream, watchdog 
 			all = append(all, f)
 			return nil
 		}
+		if !stream.Full() {
+			return write(f)
+		}
 		working() // waiting for room in the stream is no work
 		err := write(f)
 		working = o.Clock.Work()

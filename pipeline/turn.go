@@ -110,8 +110,6 @@ func (t *turn) steps(ctx context.Context) error {
 			t.taken = true
 			return nil
 		}
-	} else {
-		t.work()
 	}
 	if t.say != "" {
 		t.record.Answer = t.say
@@ -120,7 +118,8 @@ func (t *turn) steps(ctx context.Context) error {
 	return t.converse(ctx)
 }
 
-// work marks that the turn has something to do, until the first sound of its answer is heard or it ends.
+// work marks that the turn has something to do: until it listens, and then until the first sound of its answer is heard,
+// or it ends.
 func (t *turn) work() { t.working = t.p.o.Clock.Work() }
 
 // hear collects an utterance, which is recognised while it is being spoken.
@@ -150,6 +149,7 @@ func (t *turn) hear(ctx context.Context) (string, error) {
 	listenCtx, cancelListen := clock.WithTimeout(ctx, o.Clock, o.ListenTimeout, &failure{event.MicrophoneFailed, errNoFrames})
 	defer cancelListen()
 	voiced, silence, err := o.Ears.Listen(listenCtx, t.from, func(f audio.Frame) {
+		t.working() // from the first frame on the ears have begun, and time is theirs
 		select {
 		case frames <- f: // waits for the recogniser, on nobody's account but its own: Listen has its queue
 		case <-listenCtx.Done():

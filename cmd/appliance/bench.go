@@ -172,10 +172,11 @@ func benchTurns(ctx context.Context, c Config) ([]figure, error) {
 		a.close()
 		return nil, err
 	}
-	u.room, u.clock, u.facts = audiotest.NewRoom(audiotest.RoomOptions{Output: a.output}), a.clock, a.bus.Subscribe(1024)
+	u.room, u.facts = audiotest.NewRoom(audiotest.RoomOptions{Output: a.output, Script: u.script}), a.bus.Subscribe(1024)
 	records := a.bus.Subscribe(1024)
 	var total, own []time.Duration
 	err = a.run(ctx, u.room, run.Part{Name: "user", Run: func(ctx context.Context) error {
+		defer close(u.gone)
 		for range benchRounds {
 			if err := u.pause(ctx, time.Second); err != nil {
 				return err

@@ -66,7 +66,7 @@ func demo(ctx context.Context, c Config, o demoOptions, log *slog.Logger, stdout
 		return err
 	}
 
-	options := audiotest.RoomOptions{Output: a.output}
+	options := audiotest.RoomOptions{Output: a.output, Script: user.script}
 	if o.record != "" {
 		w, err := audio.CreateWAV(o.record, 2)
 		if err != nil {
@@ -84,7 +84,7 @@ func demo(ctx context.Context, c Config, o demoOptions, log *slog.Logger, stdout
 		options.Record = func(room, speaker audio.Frame) { _ = w.Write(room, speaker) }
 	}
 	room := audiotest.NewRoom(options)
-	user.room, user.clock = room, clk
+	user.room = room
 	user.facts = a.bus.Subscribe(1024)
 
 	view := viewer(a, clk, o.json, stdout)
@@ -153,7 +153,10 @@ type user struct {
 	orders    []order
 	state     event.State
 	ringing   bool
-	acting    func() // ends the user's share of the clock's work
+
+	tick, tock chan struct{} // from and to the room
+	gone       chan struct{} // closed when the user has left
+	acts       bool
 }
 
 type order struct {
@@ -171,6 +174,7 @@ const (
 )
 
 func newUser(wav string, tts espeak.Options) (*user, error) {
+	u := &user{state: event.Idle, tick: make(chan struct{}), tock: make(chan struct{}), gone: make(chan struct{})}
 	if wav != "" {
 		samples, format, err := audio.ReadFile(wav)
 		if err != nil {
@@ -179,13 +183,13 @@ func newUser(wav string, tts espeak.Options) (*user, error) {
 		if !format.Inner() {
 			fmt.Fprintf(os.Stderr, "bellbird: %s: converted from %v\n", wav, format)
 		}
-		return &user{recording: samples, state: event.Idle}, nil
+		u.recording = samples
+		return u, nil
 	}
 	voice, err := espeak.New(espeak.Options{Command: tts.Command, Voice: userVoice})
 	if err != nil {
 		return nil, err
 	}
-	u := &user{state: event.Idle}
 	say := func(text string) (samples []int16) {
 		if err == nil {
 			err = voice.Synthesize(context.Background(), text, func(f audio.Frame) error {
@@ -206,7 +210,7 @@ func newUser(wav string, tts espeak.Options) (*user, error) {
 
 // run plays the user's part, and ends the demo.
 func (u *user) run(ctx context.Context) error {
-	defer func() { u.waits() }()
+	defer close(u.gone)
 	if u.recording != nil {
 		u.room.Say(u.recording)
 		if err := u.untilQuiet(ctx); err != nil {
@@ -272,24 +276,72 @@ func (u *user) silence(ctx context.Context) error {
 	return u.await(ctx, "the end of the turn", func(f event.Fact) bool { _, ok := f.(event.TurnEnded); return ok })
 }
 
+// The user lives frame by frame, in step with the room: before each frame the room lets him act, and waits until he has.
+// So he never comes too late, however fast the clock runs.
+
+// script is the room's: it lets the user act.
+func (u *user) script(*audiotest.Room, int) {
+	select {
+	case u.tick <- struct{}{}:
+	case <-u.gone:
+		return
+	}
+	select {
+	case <-u.tock:
+	case <-u.gone:
+	}
+}
+
+// frame ends what the user does before this frame, and returns before the next.
+func (u *user) frame(ctx context.Context) error {
+	if u.acts {
+		select {
+		case u.tock <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	select {
+	case <-u.tick:
+		u.acts = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // patience is how long the user waits for what he expects of the appliance.
 const patience = 30 * time.Second
 
+// await lets time pass until a fact is what the user waits for.
 func (u *user) await(ctx context.Context, what string, is func(event.Fact) bool) error {
-	u.waits()
-	ctx, cancel := clock.WithTimeout(ctx, u.clock, patience, fmt.Errorf("waited %v for %s, in vain", patience, what))
-	defer cancel()
-	for {
-		select {
-		case f := <-u.facts.C:
-			u.note(f)
-			if is(f) {
-				return nil
+	for range audio.Frames(patience) {
+		for more := true; more; {
+			select {
+			case f := <-u.facts.C:
+				u.note(f)
+				if is(f) {
+					return nil
+				}
+			default:
+				more = false
 			}
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		}
+		if err := u.frame(ctx); err != nil {
+			return err
 		}
 	}
+	return fmt.Errorf("waited %v for %s, in vain", patience, what)
+}
+
+// pause lets d pass.
+func (u *user) pause(ctx context.Context, d time.Duration) error {
+	for range audio.Frames(d) {
+		if err := u.frame(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // note keeps what the user has to remember.
@@ -307,48 +359,18 @@ func (u *user) note(f event.Fact) {
 	}
 }
 
-// pause lets d pass. What the user does afterwards he does at once: the clock stays with him until he waits again.
-func (u *user) pause(ctx context.Context, d time.Duration) error {
-	u.waits()
-	over := make(chan struct{})
-	stop := u.clock.AfterFunc(d, func() {
-		u.acting = u.clock.Work()
-		close(over)
-	})
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		stop()
-		return ctx.Err()
-	}
-}
-
-// waits ends what pause began.
-func (u *user) waits() {
-	if u.acting != nil {
-		u.acting()
-		u.acting = nil
-	}
-}
-
 // untilQuiet waits until the recording is over and the appliance has answered what was in it.
 func (u *user) untilQuiet(ctx context.Context) error {
-	quietSince := u.clock.Now()
-	for u.clock.Now().Sub(quietSince) < 2*time.Second {
-		if err := u.pause(ctx, 100*time.Millisecond); err != nil {
+	const enough = 2 * time.Second
+	for quiet := 0; quiet < audio.Frames(enough); quiet++ {
+		if err := u.frame(ctx); err != nil {
 			return err
 		}
-		for drained := false; !drained; {
-			select {
-			case f := <-u.facts.C:
-				u.note(f)
-			default:
-				drained = true
-			}
+		for len(u.facts.C) > 0 {
+			u.note(<-u.facts.C)
 		}
 		if u.state != event.Idle || !u.room.Quiet() {
-			quietSince = u.clock.Now()
+			quiet = 0
 		}
 	}
 	return nil
