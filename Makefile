@@ -74,7 +74,13 @@ ENV_armv7 := GOARCH=arm GOARM=7 CC=arm-linux-gnueabihf-gcc \
 
 # Measurements, each beside its target. They never fail.
 bench: setup-test build arm64
-	build/bellbird bench --models models --binary build/bellbird-arm64
+	build/bellbird bench --binary build/bellbird-arm64 \
+		--models models$(if $(wildcard $(SHARED)/microwakeword),$(comma)$(SHARED)/microwakeword) \
+		$(if $(wildcard $(SHARED)/openwakeword),--openwakeword $(SHARED)/openwakeword)
+
+# Models beside the checkout that are only for measuring.
+SHARED := ../shared/data/models
+comma := ,
 
 # Compares features and scores with the reference implementations, in Python.
 compare-peers: setup-test

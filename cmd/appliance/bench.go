@@ -28,7 +28,7 @@ import (
 )
 
 func benchCommand(f *flags) *cobra.Command {
-	var binary string
+	var binary, oww string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure this machine as an appliance",
@@ -40,9 +40,10 @@ because it is slow.`,
 			if err != nil {
 				return err
 			}
-			return bench(cmd.Context(), c, binary, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return bench(cmd.Context(), c, binary, oww, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().StringVar(&oww, "openwakeword", "", "also measure the openWakeWord models in this directory")
 	cmd.Flags().StringVar(&binary, "binary", "", "also tell the size of this binary")
 	return cmd
 }
@@ -50,13 +51,14 @@ because it is slow.`,
 // A figure is one row of the table.
 type figure struct{ what, value, target string }
 
-func bench(ctx context.Context, c Config, binary string, stdout, progress io.Writer) error {
+func bench(ctx context.Context, c Config, binary, oww string, stdout, progress io.Writer) error {
 	var table []figure
 	for _, measure := range []struct {
 		what string
 		run  func() ([]figure, error)
 	}{
 		{"wake engine", func() ([]figure, error) { return benchWake(c) }},
+		{"openWakeWord", func() ([]figure, error) { return benchOpenWakeWord(oww) }},
 		{"frame hand-over", func() ([]figure, error) { return benchHandOver(), nil }},
 		{"turns", func() ([]figure, error) { return benchTurns(ctx, c) }},
 		{"start and memory", func() ([]figure, error) { return benchStart(ctx, c) }},
@@ -82,7 +84,11 @@ const steps = 20000
 
 func benchWake(c Config) ([]figure, error) {
 	var rows []figure
-	for _, words := range [][]string{{"okay_nabu"}, {"okay_nabu", "alexa", "hey_jarvis"}} {
+	sets := [][]string{{"okay_nabu"}, {"okay_nabu", "alexa", "hey_jarvis"}}
+	if _, err := wake.FindModel("vad", c.Wake.ModelDirs); err == nil {
+		sets = append(sets, []string{"okay_nabu", "alexa", "hey_jarvis", "vad"})
+	}
+	for _, words := range sets {
 		var detectors []*wake.Detector
 		for _, word := range words {
 			m, err := wake.FindModel(word, c.Wake.ModelDirs)
@@ -132,6 +138,41 @@ func benchWake(c Config) ([]figure, error) {
 		})
 	}
 	return rows, nil
+}
+
+// benchOpenWakeWord measures a step of 80 ms with the first of the words in dir.
+func benchOpenWakeWord(dir string) ([]figure, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	names := wake.OpenWakeWordNames(dir)
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there are no openWakeWord models in %s", dir)
+	}
+	embedder, err := wake.LoadEmbedder(dir)
+	if err != nil {
+		return nil, err
+	}
+	word, err := wake.LoadOpenWakeWord(dir, names[0], 0)
+	if err != nil {
+		return nil, err
+	}
+	samples := make([]int16, 1280)
+	for i := range samples {
+		samples[i] = int16(i*i*37%4001) - 2000
+	}
+	const steps = 1000
+	began := time.Now()
+	for range steps {
+		if embedder.Write(samples) {
+			word.Write(embedder.Embedding())
+		}
+	}
+	took := time.Since(began) / steps
+	return []figure{{
+		"openWakeWord, step of 80 ms, " + names[0],
+		fmt.Sprintf("%d ns, %.2f %% of real time", took.Nanoseconds(), 100*took.Seconds()/0.080), "15 % of a 1-GIPS core",
+	}}, nil
 }
 
 func benchHandOver() []figure {
