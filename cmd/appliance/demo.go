@@ -145,7 +145,6 @@ func (v *view) close() {
 // what he wants, and hears the answer out.
 type user struct {
 	room  *audiotest.Room
-	clock clock.Clock
 	facts *event.Subscription
 
 	recording []int16 // if set, this is all that happens
