@@ -145,12 +145,7 @@ func (u *unit) load(ctx context.Context, p *process) error {
 func (h *Host) process(ctx context.Context) (*process, error) {
 	for {
 		h.mu.Lock()
-		p, s := h.proc, h.starting
-		if p == nil && s == nil && !h.closed {
-			s = &start{done: make(chan struct{})}
-			h.starting = s
-			go h.start(s)
-		}
+		p, s := h.proc, h.begin()
 		h.mu.Unlock()
 		switch {
 		case p != nil:
@@ -169,11 +164,21 @@ func (h *Host) process(ctx context.Context) (*process, error) {
 	}
 }
 
+// begin begins to start a worker, if there is none and nobody does so already. It is called with the lock held.
+func (h *Host) begin() *start {
+	if h.proc == nil && h.starting == nil && !h.closed {
+		h.starting = &start{done: make(chan struct{})}
+		go h.start(h.starting)
+	}
+	return h.starting
+}
+
 // current returns the worker, or an error at once: a call has no time to wait for a new one.
 func (h *Host) current() (*process, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.proc == nil {
+		h.begin()
 		return nil, errRestarting
 	}
 	return h.proc, nil
@@ -181,21 +186,41 @@ func (h *Host) current() (*process, error) {
 
 var errRestarting = errors.New("the plugin worker is being started")
 
-// start starts a worker and loads all units into it.
+// start starts a worker and loads all units into it. A unit that kills the worker by being loaded is left out, and the
+// others go into another one.
 func (h *Host) start(s *start) {
-	p, err := h.spawn()
-	if err == nil {
-		h.mu.Lock()
-		units := slices.SortedFunc(maps.Values(h.units), func(a, b *unit) int { return cmp.Compare(a.id, b.id) })
-		h.mu.Unlock()
-		for _, u := range units {
-			if err := u.load(context.Background(), p); err != nil {
-				h.o.Logger.Error("a plugin can't be loaded into a new worker", "plugin", u.plugin, "file", u.file, "err", err)
+	h.mu.Lock()
+	units := slices.SortedFunc(maps.Values(h.units), func(a, b *unit) int { return cmp.Compare(a.id, b.id) })
+	h.mu.Unlock()
+	var p *process
+	var err error
+	for again := true; again; {
+		again = false
+		if p, err = h.spawn(); err != nil {
+			break
+		}
+		for i, u := range units {
+			err := u.load(context.Background(), p)
+			if err == nil {
+				continue
+			}
+			h.o.Logger.Error("a plugin can't be loaded into a new worker", "plugin", u.plugin, "file", u.file, "err", err)
+			if errors.Is(err, hooks.ErrKilled) {
+				units, again = slices.Delete(units, i, i+1), true
+				<-p.gone
+				break
 			}
 		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if p != nil {
+		select {
+		case <-p.gone: // then nobody else would notice
+			p, err = nil, errors.New("the plugin worker has ended as soon as it was started")
+		default:
+		}
+	}
 	h.proc, h.starting, s.err = p, nil, err
 	close(s.done)
 }

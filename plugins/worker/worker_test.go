@@ -167,6 +167,35 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// A plugin that kills each new worker while it is being loaded doesn't keep the others from coming back.
+func TestKillsWhenLoadedAgain(t *testing.T) {
+	if underRace {
+		t.Skip("the worker has no limits under the race detector")
+	}
+	h := newHost(t)
+	bad := load(t, h, "bad", `
+loads = state.update("loads", lambda n: n + 1, 0)
+if loads > 1:
+    x = "a" * (1 << 29)
+def pre_chat(event):
+    y = "a" * (1 << 29)
+`)
+	good := function(t, load(t, h, "good", "def pre_chat(event):\n    event.input += ' good'\n"), "pre_chat")
+	if err := function(t, bad, "pre_chat")(t.Context(), &hooks.Event{}); !errors.Is(err, hooks.ErrKilled) {
+		t.Fatalf("error %v", err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		e := &hooks.Event{Input: "x"}
+		err := good(t.Context(), e)
+		if err == nil && e.Input == "x good" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the good plugin is not back: %v", err)
+		}
+	}
+}
+
 func BenchmarkHandler(b *testing.B) {
 	h := newHost(b)
 	u := load(b, h, "p", `
