@@ -289,6 +289,24 @@ func TestWhatIsHonoured(t *testing.T) {
 	}
 }
 
+// A plugin's answer that is interrupted is remembered as far as it was heard, like a model's.
+func TestInterruptedPluginAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpy(t)
+		long := strings.Repeat("One two three four five six seven eight nine ten. ", 5)
+		s.at("pre_chat", func(e *hooks.Event) { e.SkipLLM, e.Response = true, hooks.String(long) })
+		r := hooked(t, s, nil)
+		r.Wake("okay_nabu", 1, 0)
+		r.until(t, event.Speaking)
+		time.Sleep(1500 * time.Millisecond)
+		r.Stop()
+		record := r.ended(t)
+		if n := len(strings.Fields(record.Answer)); n < 13 || n > 17 || r.chat.texts()[1] != "assistant: "+record.Answer {
+			t.Errorf("answer %q, chat %q", record.Answer, r.chat.texts())
+		}
+	})
+}
+
 func TestToolsThroughHooks(t *testing.T) {
 	for name, test := range map[string]struct {
 		do     func(s *spy)

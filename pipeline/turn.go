@@ -113,7 +113,7 @@ func (t *turn) steps(ctx context.Context) error {
 	}
 	if t.say != "" {
 		t.record.Answer = t.say
-		return t.speech.whole(ctx, t.say)
+		return t.heard(t.speech.whole(ctx, t.say), false)
 	}
 	return t.converse(ctx)
 }
@@ -229,10 +229,18 @@ func (t *turn) converse(ctx context.Context) error {
 	} else {
 		err = t.speech.whole(ctx, answer.Content)
 	}
-	if err != nil {
-		t.record.Answer = t.speech.spoken()
-		if err := o.Chat.Amend(t.record.Answer); err != nil {
-			o.Logger.Error("the turn could not be saved", "run", t.record.Run, "err", err)
+	return t.heard(err, true)
+}
+
+// heard keeps of an answer that was cut short, with err, only what was heard.
+func (t *turn) heard(err error, saved bool) error {
+	if err == nil {
+		return nil
+	}
+	t.record.Answer = t.speech.spoken()
+	if saved {
+		if err := t.p.o.Chat.Amend(t.record.Answer); err != nil {
+			t.p.o.Logger.Error("the turn could not be saved", "run", t.record.Run, "err", err)
 		}
 	}
 	return err
@@ -251,7 +259,7 @@ func (t *turn) handled(ctx context.Context, said string, e *hooks.Event) error {
 			dialog.Message{Role: dialog.Assistant, Content: t.record.Answer, Time: t.p.o.Clock.Now()},
 		)
 	}
-	return t.speech.whole(ctx, t.record.Answer)
+	return t.heard(t.speech.whole(ctx, t.record.Answer), !e.Ephemeral)
 }
 
 func (t *turn) save(rows ...dialog.Message) {
