@@ -57,15 +57,16 @@ type senses struct {
 // assemble builds an appliance, from the engines up to the turn. It starts nothing. What it lacks has to be installed
 // or configured before it makes sense to try again, so every error is a usageError.
 func assemble(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, error) {
-	a, err := wire(c, s, clk, log)
-	if err != nil {
+	a := &appliance{clock: clk, bus: new(event.Bus), output: s.output, close: func() {}}
+	if err := a.wire(c, s, log); err != nil {
+		a.close()
 		return nil, &usageError{err}
 	}
 	return a, nil
 }
 
-func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, error) {
-	a := &appliance{clock: clk, bus: new(event.Bus), output: s.output, close: func() {}}
+func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
+	clk := a.clock
 	if a.output == nil {
 		a.output = audio.NewOutput(0)
 	}
@@ -74,7 +75,7 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 	// What can be understood, which is also what the recogniser listens for.
 	grammar, err := intents.English()
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	// What can be done.
@@ -87,14 +88,14 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 	}
 	set, err := tools.NewSet(log.With("part", "tools"), all...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	// Mouth.
 	c.TTS.Logger = log.With("part", "voice")
 	voice, err := espeak.New(c.TTS)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	// What may see and change all of it.
@@ -119,14 +120,14 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 	// Ears: last, because they call the turn, which asks them to listen.
 	if s.ears {
 		if err := checkActions(c.Wake.All()); err != nil {
-			return nil, err
+			return err
 		}
 		g := grammar.Grammar()
 		c.STT.Logger = log.With("part", "recogniser")
 		c.STT.OnPartial = func(text string, frames int) { a.ears.Hint(frames, hint(grammar, text)) }
 		recognizer, err := pocketsphinx.New(c.STT, pocketsphinx.Grammar(g))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		a.close = func() { recognizer.Close(); unplug() }
 		c.Turn.Recognizer = recognizer
@@ -135,8 +136,7 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 		c.Wake.OnPause = recognizer.Pause
 		a.listenTo(&c.Wake)
 		if a.ears, err = wake.New(c.Wake); err != nil {
-			recognizer.Close()
-			return nil, err
+			return err
 		}
 		c.Turn.Ears = a.ears
 	}
@@ -144,7 +144,7 @@ func wire(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, er
 		s.measure.wrap(&c.Turn)
 	}
 	a.turns = pipeline.New(c.Turn)
-	return a, nil
+	return nil
 }
 
 // run keeps the appliance alive on device d, with further parts, until ctx is done or one of them ends.

@@ -30,9 +30,11 @@ func needDemo(t *testing.T) {
 	if _, err := exec.LookPath("espeak-ng"); err != nil {
 		t.Skip("no espeak-ng")
 	}
-	if _, err := pocketsphinx.New(pocketsphinx.Options{}, answers); err != nil {
+	r, err := pocketsphinx.New(pocketsphinx.Options{}, answers)
+	if err != nil {
 		t.Skip(err)
 	}
+	r.Close()
 }
 
 // answers is the grammar of what the appliance says in the demo.
