@@ -30,6 +30,9 @@ type Detector struct {
 // NewDetector returns one that hears the model's word when the mean probability is above the cutoff; 0 means the
 // model's own.
 func NewDetector(m *Model, cutoff float64) (*Detector, error) {
+	if m.IsOpenWakeWord() {
+		return nil, fmt.Errorf("model %q: its input is float32: it is openWakeWord's, and here one of microWakeWord's is needed", m.Name)
+	}
 	net, err := m.net.NewInterpreter()
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", m.Name, err)

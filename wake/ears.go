@@ -19,7 +19,8 @@ import (
 //
 //  1. Run takes it from the channel.
 //  2. hear: the frontend turns it into two slices of features. The detectors run on them; the voice activity detector
-//     says whether it is speech. Both go into the ring.
+//     says whether it is speech. Both go into the ring. If there are words of openWakeWord's, their embedder takes the
+//     frame too, and they run on its embeddings.
 //  3. judge: from the scores of each word it is decided whether it was said, or nearly (word.go, nearmiss.go).
 //  4. woke: if a word was heard, where it ended is looked up in the ring, and OnWake is called.
 //  5. pass: the listener, if there is one, gets the frame, through a queue that has room for the longest utterance.
@@ -45,12 +46,15 @@ type Ears struct {
 
 	// The rest belongs to Run's goroutine.
 	fronts     []front
+	embedder   *Embedder // of openWakeWord's models, nil if there are none
+	embedded   []*word   // that share it
 	microphone microphone
 	voice      voice
 	second     *Detector // the model "vad", nil if there is none
 	sinceYes   int       // frames since it heard a voice
 	ring       []remembered
 	listener   *listener
+	tail       int    // frames after the last call in which its word may still be heard
 	call, stop moment // in which the last call was detected, and the last word that stops
 }
 
@@ -95,9 +99,18 @@ func (e *Ears) add(w Word) error {
 	if err != nil {
 		return err
 	}
+	if heard.open != nil {
+		if e.embedder == nil {
+			if e.embedder, err = heard.model.FindEmbedder(); err != nil {
+				return fmt.Errorf("wake word %q: %w", w.Name, err)
+			}
+		}
+		e.embedded = append(e.embedded, heard)
+	} else {
+		f := e.front(heard.model.Step)
+		f.words = append(f.words, heard)
+	}
 	e.words = append(e.words, heard)
-	f := e.front(heard.detector.model.Step)
-	f.words = append(f.words, heard)
 	return nil
 }
 
@@ -222,7 +235,13 @@ func (e *Ears) hear(f *audio.Frame) {
 	r := e.at(n)
 	*r = remembered{frame: *f}
 	var said *word
+	best := 0.0 // its score
 	speaking, sounding := false, e.o.Sounding()
+	judge := func(w *word, score float64) {
+		if e.judge(w, score, n, sounding) && (said == nil || score > best) {
+			said, best = w, score
+		}
+	}
 	for i := range e.fronts {
 		front := &e.fronts[i]
 		for at := 0; at < len(f); at += front.step {
@@ -237,18 +256,22 @@ func (e *Ears) hear(f *audio.Frame) {
 			}
 			for _, w := range front.words {
 				// All of them run, also those that nobody asks: they must keep up with the stream.
-				if !w.detector.Write(&front.features) || !w.detector.ready() {
-					continue
+				if w.micro.Write(&front.features) && w.micro.ready() {
+					judge(w, w.micro.Score())
 				}
-				if e.judge(w, w.detector.Score(), n, sounding) && (said == nil || w.detector.Score() > said.detector.Score()) {
-					said = w
-				}
+			}
+		}
+	}
+	if e.embedder != nil && e.embedder.Write(f[:]) {
+		for _, w := range e.embedded {
+			if w.open.Write(e.embedder.Embedding()) {
+				judge(w, w.open.Score())
 			}
 		}
 	}
 	r.sound = e.voice.frame(f, speaking, e.opinion())
 	if said != nil {
-		e.woke(said, said.detector.Score(), n)
+		e.woke(said, best, n)
 	}
 	e.pass(n)
 }
@@ -267,6 +290,9 @@ func (e *Ears) judge(w *word, score float64, n uint64, sounding bool) (said bool
 	case w.Action == Stop && (!sounding || e.listener != nil):
 		w.near.drop()
 		return false // there is nothing to be stopped, or it is part of an order
+	case w.Action == RunRoutine && e.listener != nil:
+		w.near.drop()
+		return false // part of an order: others that listen are let through, for whoever listens already to ignore
 	}
 	bar, _ := w.bar(sounding)
 	if w.near.write(score, bar, n) {
@@ -323,15 +349,19 @@ func (e *Ears) oldest() uint64 {
 
 // woke tells about a word that was detected in frame n.
 func (e *Ears) woke(w *word, score float64, n uint64) {
+	lag, tail := wordLag, wordTail
+	if w.open != nil {
+		lag, tail = openWordLag, openWordTail
+	}
 	if w.Action == Stop {
 		e.stop = moment{n, true}
 	} else {
-		e.call = moment{n, true}
+		e.call, e.tail = moment{n, true}, audio.Frames(tail)
 	}
 	for _, other := range e.words {
 		other.near.drop() // one that resembles it
 	}
-	end := e.wordEnd(n)
+	end := e.wordEnd(n, lag)
 	e.o.Logger.Debug("wake word", "word", w.Name, "score", score, "frame", n, "end", end)
 	e.o.OnWake(Call{w.Name, score, end, w.Action, w.Routine})
 }
@@ -346,11 +376,16 @@ const (
 
 	// wordTail is how long after its detection a word may still be heard.
 	wordTail = 60 * time.Millisecond
+
+	// The same for openWakeWord's models, which know a word about 200 ms earlier than the others, and so mostly before it
+	// ends.
+	openWordLag  = 100 * time.Millisecond
+	openWordTail = 240 * time.Millisecond
 )
 
 // wordEnd is the frame after the last one of a word that was detected in frame n. If it has been quiet since, that is
 // where the quiet began. If not, or not for long, it is a fixed time ago: a gap may as well be one in the order.
-func (e *Ears) wordEnd(n uint64) uint64 {
+func (e *Ears) wordEnd(n uint64, lag time.Duration) uint64 {
 	first := max(e.oldest(), n-min(n, uint64(audio.Frames(wordSearch))))
 	end := n + 1
 	for end > first && e.at(end-1).sound == quiet {
@@ -359,5 +394,5 @@ func (e *Ears) wordEnd(n uint64) uint64 {
 	if n+1-end >= gapFrames {
 		return end
 	}
-	return max(first, n-min(n, uint64(audio.Frames(wordLag))))
+	return max(first, n-min(n, uint64(audio.Frames(lag))))
 }

@@ -112,7 +112,7 @@ func (e *Ears) listen(l *listener) {
 	n := e.heard.Load()
 	l.next = max(l.from, e.oldest())
 	if call := e.call.frame; e.call.was && l.next <= call+1 {
-		l.endpoint.tail = int(call-l.next) + 1 + audio.Frames(wordTail)
+		l.endpoint.tail = int(call-l.next) + 1 + e.tail
 	}
 	e.listener = l
 	for i := l.next; i < n && e.listener != nil; i++ {

@@ -14,18 +14,22 @@ import (
 	"bellbird/wake/tflite"
 )
 
-// A Model is a microWakeWord model: a network and what its manifest says about it. It doesn't change, and any number
-// of detectors may use it.
+// A Model is a network and what is known about it: microWakeWord's with what its manifest says, or openWakeWord's, which
+// has none. It doesn't change, and any number of detectors may use it.
 type Model struct {
-	Name      string        // by which it is found: the manifest's file name without ".json"
-	Word      string        // as it is spoken: "Okay Nabu"
+	Name      string        // by which it is found: the file name without ".json" or ".tflite"
+	Word      string        // as it is spoken: "Okay Nabu"; "" if nobody says
 	Languages []string      // it was trained on
 	Cutoff    float64       // the mean probability above which the word was said
 	Window    int           // how many probabilities the mean is of
-	Step      time.Duration // from one slice of features to the next
+	Step      time.Duration // from one slice of features, or embedding, to the next
 
-	net *tflite.Model
+	net  *tflite.Model
+	dirs []string // of openWakeWord's: where the models are that make embeddings
 }
+
+// IsOpenWakeWord tells whether NewOpenWakeWord is for this model, and not NewDetector.
+func (m *Model) IsOpenWakeWord() bool { return m.net.IsFloat() }
 
 // A manifest is the JSON file beside a model, in both versions.
 type manifest struct {
@@ -113,7 +117,8 @@ func readManifest(path string) (m manifest, err error) {
 	return m, nil
 }
 
-// FindModel loads the model of that name from the first of the directories that has it. A *NotFound tells that none has.
+// FindModel loads the model of that name from the first of the directories that has it: microWakeWord's by its manifest,
+// "name.json", or openWakeWord's, which is "name.tflite" alone. A *NotFound tells that none has.
 func FindModel(name string, dirs []string) (*Model, error) {
 	if name == "" || name != filepath.Base(name) {
 		return nil, fmt.Errorf("%q is no name of a wake word", name)
@@ -122,6 +127,9 @@ func FindModel(name string, dirs []string) (*Model, error) {
 		path := filepath.Join(dir, name+".json")
 		if _, err := os.Stat(path); err == nil {
 			return LoadModel(path)
+		}
+		if _, err := os.Stat(filepath.Join(dir, name+tfliteExt)); err == nil {
+			return loadOpenModel(dir, name, dirs)
 		}
 	}
 	return nil, &NotFound{Name: name, Dirs: dirs, There: ModelNames(dirs)}
@@ -156,6 +164,7 @@ func ModelNames(dirs []string) []string {
 				names = append(names, strings.TrimSuffix(filepath.Base(path), ".json"))
 			}
 		}
+		names = append(names, OpenWakeWordNames(dir)...)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"bellbird/wake/tflite"
 )
@@ -36,6 +38,13 @@ const (
 	openWakeWordCutoff = 0.5
 )
 
+// The files of the first two, and what all of them end with.
+const (
+	spectrumName = "melspectrogram"
+	embedName    = "embedding_model"
+	tfliteExt    = ".tflite"
+)
+
 // An Embedding is what was heard in the last 775 ms, as 96 numbers.
 type Embedding [96]float32
 
@@ -57,18 +66,18 @@ func LoadEmbedder(dir string) (*Embedder, error) {
 		plan tflite.FloatOptions
 		out  int
 	}{
-		{"melspectrogram", &e.spectrum, tflite.FloatOptions{Input: []int{1, len(e.input)}}, melSlices * melBands},
-		{"embedding_model", &e.net, tflite.FloatOptions{Input: []int{1, melWindow, melBands, 1}, Fresh: melSlices}, len(e.out)},
+		{spectrumName, &e.spectrum, tflite.FloatOptions{Input: []int{1, len(e.input)}}, melSlices * melBands},
+		{embedName, &e.net, tflite.FloatOptions{Input: []int{1, melWindow, melBands, 1}, Fresh: melSlices}, len(e.out)},
 	} {
 		m, err := loadFloat(dir, part.name)
 		if err != nil {
 			return nil, err
 		}
 		if *part.in, err = m.NewFloat(part.plan); err != nil {
-			return nil, fmt.Errorf("model %q: %w", part.name+".tflite", err)
+			return nil, fmt.Errorf("model %q: %w", part.name+tfliteExt, err)
 		}
 		if got := len((*part.in).Output()); got != part.out {
-			return nil, fmt.Errorf("model %q: it gives %d numbers, not %d: it isn't openWakeWord's", part.name+".tflite", got, part.out)
+			return nil, fmt.Errorf("model %q: it gives %d numbers, not %d: it isn't openWakeWord's", part.name+tfliteExt, got, part.out)
 		}
 	}
 	// Before the first sound all bands are 1, as in the original. What the network makes of that is where it begins.
@@ -86,14 +95,14 @@ func LoadEmbedder(dir string) (*Embedder, error) {
 
 // loadFloat reads a model that belongs to openWakeWord.
 func loadFloat(dir, name string) (*tflite.Model, error) {
-	m, err := tflite.Load(filepath.Join(dir, name+".tflite"))
+	m, err := tflite.Load(filepath.Join(dir, name+tfliteExt))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("model %q is missing: openWakeWord's files, with melspectrogram.tflite and embedding_model.tflite, go into %s", name+".tflite", dir)
+		return nil, fmt.Errorf("model %q is missing: openWakeWord's files, with melspectrogram.tflite and embedding_model.tflite, go into %s", name+tfliteExt, dir)
 	} else if err != nil {
 		return nil, err
 	}
 	if !m.IsFloat() {
-		return nil, fmt.Errorf("model %q: its input isn't float32: it isn't openWakeWord's (a microWakeWord model needs its manifest beside it)", name+".tflite")
+		return nil, fmt.Errorf("model %q: its input isn't float32: it isn't openWakeWord's (a microWakeWord model needs its manifest beside it)", name+tfliteExt)
 	}
 	return m, nil
 }
@@ -142,6 +151,36 @@ func (e *Embedder) embed() {
 // Embedding is that of the last step. The next step overwrites it.
 func (e *Embedder) Embedding() *Embedding { return &e.out }
 
+// FindEmbedder returns an embedder for openWakeWord models, with the two models that lie beside the model itself, or else
+// in the first of the directories that FindModel was given that has them. It is good for all others as well.
+func (m *Model) FindEmbedder() (*Embedder, error) {
+	if len(m.dirs) == 0 {
+		return nil, fmt.Errorf("model %q: it isn't openWakeWord's, and needs no embeddings", m.Name)
+	}
+	for _, dir := range m.dirs {
+		if _, err := os.Stat(filepath.Join(dir, spectrumName+tfliteExt)); err == nil {
+			return LoadEmbedder(dir)
+		}
+	}
+	return LoadEmbedder(m.dirs[0]) // says what is missing, and where it goes
+}
+
+// loadOpenModel reads the model "name.tflite" from a directory; dirs are where else its embedder may be.
+func loadOpenModel(dir, name string, dirs []string) (*Model, error) {
+	net, err := loadFloat(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{
+		Name: name, Cutoff: openWakeWordCutoff, Window: 1, Step: embedStep * time.Second / sampleRate,
+		net: net, dirs: append([]string{dir}, dirs...),
+	}
+	if _, err := NewOpenWakeWord(m, 0); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
 // An OpenWakeWord listens for one word with a model of openWakeWord's. It is for one goroutine at a time.
 type OpenWakeWord struct {
 	name   string
@@ -150,46 +189,55 @@ type OpenWakeWord struct {
 	recent []float32 // the embeddings, the newest last
 	steps  int       // since the reset, until it is believed
 	deaf   int       // steps that it isn't believed for
-	score  float32
+	scores []float32 // that the mean is of, the newest last
 }
 
-// LoadOpenWakeWord reads the model "name.tflite" from a directory. It hears the word when the score is at least the
-// cutoff; 0 means 0.5.
+// LoadOpenWakeWord reads the model "name.tflite" from a directory. It hears the word when the score is above the cutoff;
+// 0 means 0.5.
 func LoadOpenWakeWord(dir, name string, cutoff float64) (*OpenWakeWord, error) {
 	if name == "" || name != filepath.Base(name) {
 		return nil, fmt.Errorf("%q is no name of a wake word", name)
 	}
-	if cutoff == 0 {
-		cutoff = openWakeWordCutoff
-	}
-	if !(cutoff > 0 && cutoff < 1) {
-		return nil, fmt.Errorf("model %q: a cutoff of %v isn't between 0 and 1", name, cutoff)
-	}
-	m, err := loadFloat(dir, name)
+	m, err := loadOpenModel(dir, name, nil)
 	if err != nil {
 		return nil, err
 	}
-	net, err := m.NewFloat(tflite.FloatOptions{})
+	return NewOpenWakeWord(m, cutoff)
+}
+
+// NewOpenWakeWord returns one that hears the model's word when the mean of its last probabilities is above the cutoff; 0
+// means 0.5.
+func NewOpenWakeWord(m *Model, cutoff float64) (*OpenWakeWord, error) {
+	if cutoff == 0 {
+		cutoff = m.Cutoff
+	}
+	if !(cutoff > 0 && cutoff < 1) {
+		return nil, fmt.Errorf("model %q: a cutoff of %v isn't between 0 and 1", m.Name, cutoff)
+	}
+	file := m.Name + tfliteExt
+	net, err := m.net.NewFloat(tflite.FloatOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("model %q: %w", name+".tflite", err)
+		return nil, fmt.Errorf("model %q: %w", file, err)
 	}
 	size := len(Embedding{})
 	in, out := net.InputShape(), net.OutputShape()
 	if len(in) != 3 || in[0] != 1 || in[2] != size {
-		return nil, fmt.Errorf("model %q: its input is %v, not [1 n %d]: it isn't a word of openWakeWord's", name+".tflite", in, size)
+		return nil, fmt.Errorf("model %q: its input is %v, not [1 n %d]: it isn't a word of openWakeWord's", file, in, size)
 	}
 	if len(net.Output()) != 1 {
-		return nil, fmt.Errorf("model %q: its output is %v, not [1 1]: only models of one word are known here", name+".tflite", out)
+		return nil, fmt.Errorf("model %q: its output is %v, not [1 1]: only models of one word are known here", file, out)
 	}
-	w := &OpenWakeWord{name: name, cutoff: cutoff, net: net, recent: make([]float32, in[1]*size)}
-	w.deaf = max(in[1], deafEmbeddings)
-	return w, nil
+	return &OpenWakeWord{
+		name: m.Name, cutoff: cutoff, net: net,
+		recent: make([]float32, in[1]*size), scores: make([]float32, m.Window), deaf: max(in[1], deafEmbeddings),
+	}, nil
 }
 
 // Reset makes it forget what it has heard.
 func (w *OpenWakeWord) Reset() {
 	clear(w.recent)
-	w.steps, w.score = 0, 0
+	clear(w.scores)
+	w.steps = 0
 }
 
 // Write takes the next embedding. If ran is true, Score and Heard have news: not before 1.28 s after a reset, or however
@@ -202,35 +250,43 @@ func (w *OpenWakeWord) Write(e *Embedding) (ran bool) {
 	}
 	copy(w.net.Input(), w.recent)
 	w.net.Invoke()
-	w.score = w.net.Output()[0]
+	copy(w.scores, w.scores[1:])
+	w.scores[len(w.scores)-1] = w.net.Output()[0]
 	return true
 }
 
-// Score is the last probability, 0 to 1; 0 before there is one.
+// Score is the mean of the last probabilities, 0 to 1; 0 before there is one, and NaN if the model is damaged.
 func (w *OpenWakeWord) Score() float64 {
-	if w.score != w.score { // NaN: a damaged model hears nothing
-		return 0
+	var sum float64
+	for _, s := range w.scores {
+		sum += float64(s)
 	}
-	return float64(w.score)
+	return sum / float64(len(w.scores))
 }
 
 // Heard tells whether the word has been said just now.
-func (w *OpenWakeWord) Heard() bool { return w.Score() >= w.cutoff }
+func (w *OpenWakeWord) Heard() bool { return w.Score() > w.cutoff }
 
 // Name is the model's: its file name without ".tflite".
 func (w *OpenWakeWord) Name() string { return w.name }
 
 // OpenWakeWordNames lists the names of the words in a directory, sorted.
 func OpenWakeWordNames(dir string) []string {
-	var names []string
-	paths, _ := filepath.Glob(filepath.Join(dir, "*.tflite")) // only a bad pattern is an error
-	for _, path := range paths {
-		name := filepath.Base(path[:len(path)-len(".tflite")])
-		// A manifest beside it makes it a microWakeWord model.
-		if _, err := os.Stat(path[:len(path)-len("tflite")] + "json"); err == nil || name == "melspectrogram" || name == "embedding_model" {
-			continue
+	other := map[string]bool{spectrumName + tfliteExt: true, embedName + tfliteExt: true}
+	manifests, _ := filepath.Glob(filepath.Join(dir, "*.json")) // only a bad pattern is an error
+	for _, path := range manifests {
+		// One that is beside a manifest, or is named by one, is microWakeWord's.
+		other[strings.TrimSuffix(filepath.Base(path), ".json")+tfliteExt] = true
+		if m, err := readManifest(path); err == nil {
+			other[m.Model] = true
 		}
-		names = append(names, name)
+	}
+	var names []string
+	models, _ := filepath.Glob(filepath.Join(dir, "*"+tfliteExt))
+	for _, path := range models {
+		if base := filepath.Base(path); !other[base] {
+			names = append(names, strings.TrimSuffix(base, tfliteExt))
+		}
 	}
 	slices.Sort(names)
 	return names

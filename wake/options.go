@@ -10,8 +10,9 @@ import (
 // Options configure Ears. The zero value is usable where there is a directory with models.
 type Options struct {
 	// Words are the names of the wake word models; default "okay_nabu" if Word is empty as well. Their manifests are
-	// looked for as "okay_nabu.json" in each of ModelDirs. A model named "vad" that is found there helps to tell voices
-	// from noise, and one named "stop" is the stop word.
+	// looked for as "okay_nabu.json" in each of ModelDirs; a "okay_nabu.tflite" without one is taken for openWakeWord's,
+	// which needs melspectrogram.tflite and embedding_model.tflite as well, beside it or in another of ModelDirs. A model
+	// named "vad" that is found there helps to tell voices from noise, and one named "stop" is the stop word.
 	Words     []string `toml:"words"`
 	ModelDirs []string `toml:"model_dirs"`
 

@@ -1,9 +1,11 @@
 package wake
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,7 +18,7 @@ type Word struct {
 	Cutoff  float64 `toml:"cutoff"`  // the mean probability above which the word was said; 0: the model's own
 	Window  int     `toml:"window"`  // how many probabilities the mean is of; 0: the model's own
 	Action  Action  `toml:"action"`  // default Listen, or Stop for a word named "stop"
-	Routine string  `toml:"routine"` // the name of the routine to run, if that is the action
+	Routine string  `toml:"routine"` // what is done as if the user had said it, if that is the action: "good night"
 }
 
 // An Action is what a word leads to. The ears only pass it on, but they listen for words that stop only while there is
@@ -28,7 +30,7 @@ const (
 	Listen          Action = "listen"           // to an order
 	ListenPrivately Action = "listen_privately" // to an order that isn't to be remembered
 	Stop            Action = "stop"             // what sounds, be it speech or the ring of a timer
-	RunRoutine      Action = "routine"          // run the routine of that name
+	RunRoutine      Action = "routine"          // do what is given as its words, as if they had been said
 )
 
 var actions = []Action{Listen, ListenPrivately, Stop, RunRoutine}
@@ -38,6 +40,9 @@ const stopWord = "stop"
 
 // mostWindow is the widest window, 3 s. More is a slip of the pen.
 const mostWindow = 100
+
+// mostRoutine is how long a routine may be, in bytes: as what somebody says in one breath, and more.
+const mostRoutine = 1000
 
 func (w *Word) check() error {
 	switch {
@@ -49,7 +54,9 @@ func (w *Word) check() error {
 		return fmt.Errorf("window of %q is %d, not 1 to %d", w.Name, w.Window, mostWindow)
 	case !slices.Contains(actions, w.Action):
 		return fmt.Errorf("action of %q is %q, not one of %q", w.Name, w.Action, actions)
-	case (w.Action == RunRoutine) != (w.Routine != ""):
+	case len(w.Routine) > mostRoutine:
+		return fmt.Errorf("routine of %q has %d bytes, not at most %d", w.Name, len(w.Routine), mostRoutine)
+	case (w.Action == RunRoutine) != (strings.TrimSpace(w.Routine) != ""):
 		return fmt.Errorf("wake word %q: action = %q and routine = %q: a routine needs both, nothing else a routine", w.Name, w.Action, w.Routine)
 	}
 	return nil
@@ -61,16 +68,18 @@ type Call struct {
 	Score   float64 // its mean probability
 	Frame   uint64  // the one where the word ended, as well as that can be told
 	Action  Action
-	Routine string
+	Routine string // if that is the action: its words
 }
 
 // A word is one that is listened for. It belongs to Run's goroutine, but for the cutoff.
 type word struct {
 	Word
-	detector *Detector // nil in tests of the rules
-	cutoff   atomic.Uint64
-	above    int // windows in a row that were above the bar
-	near     near
+	model  *Model
+	micro  *Detector     // one of these two, as the model is; neither in tests of the rules
+	open   *OpenWakeWord // runs on the embedder's embeddings
+	cutoff atomic.Uint64
+	above  int // windows in a row that were above the bar
+	near   near
 }
 
 // newWord loads the model.
@@ -84,12 +93,16 @@ func newWord(w Word, dirs []string) (*word, error) {
 		wider.Window = w.Window
 		m = &wider
 	}
-	d, err := NewDetector(m, w.Cutoff)
+	heard := &word{Word: w, model: m}
+	if m.IsOpenWakeWord() {
+		heard.open, err = NewOpenWakeWord(m, w.Cutoff)
+	} else {
+		heard.micro, err = NewDetector(m, w.Cutoff)
+	}
 	if err != nil {
 		return nil, err
 	}
-	heard := &word{Word: w, detector: d}
-	heard.setCutoff(d.cutoff)
+	heard.setCutoff(cmp.Or(w.Cutoff, m.Cutoff))
 	return heard, nil
 }
 

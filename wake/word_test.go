@@ -73,12 +73,32 @@ func TestBadWords(t *testing.T) {
 		`window of "a" is 1000, not 1 to 100`:                        {{Name: "a", Window: 1000}},
 		`action of "a" is "sing", not one of ["listen" `:             {{Name: "a", Action: "sing"}},
 		`wake word "a": action = "routine" and routine = "": `:       {{Name: "a", Action: RunRoutine}},
+		`wake word "a": action = "routine" and routine = " ": `:      {{Name: "a", Action: RunRoutine, Routine: " "}},
+		`routine of "a" has 1001 bytes, not at most 1000`:            {{Name: "a", Action: RunRoutine, Routine: strings.Repeat("a", 1001)}},
 		`wake word "a": action = "listen" and routine = "goodnight"`: {{Name: "a", Routine: "goodnight"}},
 		`a wake word has no name`:                                    {{Cutoff: 0.5}},
 	} {
 		if _, err := New(Options{Word: w}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, not %v", err, want)
 		}
+	}
+}
+
+// A word with a routine is part of an order while there is a listener, and else is heard.
+func TestRoutineIsNoOrder(t *testing.T) {
+	e, err := newEars(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &word{Word: Word{Name: "computer", Action: RunRoutine, Routine: "goodnight"}}
+	w.setCutoff(0.5)
+	e.listener = new(listener)
+	if e.judge(w, 0.9, 0, false) {
+		t.Error("it is heard within an order")
+	}
+	e.listener = nil
+	if !e.judge(w, 0.9, 1, false) {
+		t.Error("it isn't heard")
 	}
 }
 

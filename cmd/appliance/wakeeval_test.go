@@ -136,3 +136,54 @@ func TestWakeEval(t *testing.T) {
 		t.Errorf("interrupted: exit code %d, %q", code, stderr.String())
 	}
 }
+
+// A model of openWakeWord's is looked for and measured as any other; what is missing is named.
+func TestWakeOpenWakeWord(t *testing.T) {
+	const models = "../../../shared/data/models/openwakeword"
+	const call = "../../../shared/data/speech/wake/reference_tests/alexa_pymicro_1.flac"
+	for _, path := range []string{models, call} {
+		if _, err := os.Stat(path); err != nil {
+			t.Skip(err)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	flags := []string{"--models", models, "--words", "alexa_v0.1"}
+	if code := execute(t.Context(), append([]string{"wake", "--json", call}, flags...), &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d, %q", code, stderr.String())
+	}
+	var found finding
+	if err := json.Unmarshal(stdout.Bytes(), &found); err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Detections) != 1 || found.Detections[0].Word != "alexa_v0.1" || !(found.Detections[0].Score > 0.5) {
+		t.Errorf("%+v", found)
+	}
+	stdout.Reset()
+	negative := hum(t, filepath.Join(t.TempDir(), "negative.wav"))
+	args := append([]string{"wake", "eval", "--json", "--positive", call, "--negative", negative}, flags...)
+	if code := execute(t.Context(), args, &stdout, &stderr); code != 0 {
+		t.Fatalf("exit code %d, %q", code, stderr.String())
+	}
+	var r eval.Report
+	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	c := r.Words[0].Conditions[0]
+	if r.Words[0].Manifest != 0.5 || c.Positives != 1 || len(c.Missed) != 0 || len(c.Accepted) != 0 {
+		t.Errorf("%+v", c)
+	}
+
+	abs, err := filepath.Abs(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := t.TempDir()
+	if err := os.Symlink(filepath.Join(abs, "alexa_v0.1.tflite"), filepath.Join(alone, "alexa_v0.1.tflite")); err != nil {
+		t.Fatal(err)
+	}
+	stderr.Reset()
+	code := execute(t.Context(), []string{"wake", "--models", alone, "--words", "alexa_v0.1", call}, &stdout, &stderr)
+	if code != exitUsage || !strings.Contains(stderr.String(), `"melspectrogram.tflite" is missing`) || !strings.Contains(stderr.String(), alone) {
+		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+}

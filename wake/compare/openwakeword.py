@@ -5,8 +5,8 @@ The models are fed as the openwakeword package (0.6.0) feeds them when it stream
 look-back, the spectrum scaled by x/10 + 2, the last 76 slices to the embedding, the last 16 embeddings to the word.
 The package begins with embeddings of random noise; here as in Bellbird there is no score before they are gone.
 
-Needs ai-edge-litert and soundfile in the running Python; run from the repository's root:
-wake/compare/openwakeword.py [--data DIR] [--folder speech/wake/alexa]... [--limit N]
+Needs ai-edge-litert and soundfile, which run.sh installs:
+wake/compare/run.sh openwakeword [--data DIR] [--folder speech/wake/alexa]... [--limit N]
 
 It writes what the reference makes of each recording to a file and runs the Go test that compares (TestOpenWakeWordPeer).
 With --golden it writes the scores of a synthetic sound to wake/testdata instead, for the test without a reference.

@@ -53,8 +53,11 @@ type Scorer interface {
 
 // Models is the Scorer of wake word models.
 type Models struct {
-	names  []string
-	fronts []*front
+	names     []string
+	fronts    []*front
+	embedder  *wake.Embedder       // nil without openWakeWord's models
+	open      []*wake.OpenWakeWord // that share it
+	openWords []int                // of each, its place in names
 }
 
 // A front is a frontend and the detectors that want features in its step.
@@ -68,15 +71,32 @@ type front struct {
 func NewScorer(models []*wake.Model) (*Models, error) {
 	m := &Models{}
 	for i, model := range models {
+		m.names = append(m.names, model.Name)
+		if model.IsOpenWakeWord() {
+			if err := m.addOpen(model, i); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		d, err := wake.NewDetector(model, Floor)
 		if err != nil {
 			return nil, err
 		}
-		m.names = append(m.names, model.Name)
 		f := m.front(model.Step)
 		f.detectors, f.words = append(f.detectors, d), append(f.words, i)
 	}
 	return m, nil
+}
+
+func (m *Models) addOpen(model *wake.Model, word int) (err error) {
+	if m.embedder == nil {
+		if m.embedder, err = model.FindEmbedder(); err != nil {
+			return err
+		}
+	}
+	w, err := wake.NewOpenWakeWord(model, Floor)
+	m.open, m.openWords = append(m.open, w), append(m.openWords, word)
+	return err
 }
 
 func (m *Models) front(step time.Duration) *front {
@@ -93,6 +113,16 @@ func (m *Models) front(step time.Duration) *front {
 // Score implements Scorer.
 func (m *Models) Score(sound []int16) ([]Course, error) {
 	courses := make([]Course, len(m.names))
+	// Heard is above the floor, and not in a model's first second.
+	add := func(word int, score float64, heard bool, n int) error {
+		if math.IsNaN(score) || math.IsInf(score, 0) {
+			return fmt.Errorf("model %q: its score is %v at %v: it is broken, get it again", m.names[word], score, lengthOf(n))
+		}
+		if heard {
+			courses[word] = append(courses[word], Point{lengthOf(n), score})
+		}
+		return nil
+	}
 	for _, f := range m.fronts {
 		frontend := wake.NewFrontend(f.step)
 		for _, d := range f.detectors {
@@ -100,22 +130,38 @@ func (m *Models) Score(sound []int16) ([]Course, error) {
 		}
 		n := int(f.step * time.Duration(audio.SampleRate) / time.Second)
 		var features wake.Features
-		for at := 0; at+n <= len(sound); at += n {
-			if !frontend.Write(sound[at:at+n], &features) {
+		for at := n; at <= len(sound); at += n {
+			if !frontend.Write(sound[at-n:at], &features) {
 				continue
 			}
 			for i, d := range f.detectors {
 				if !d.Write(&features) {
 					continue
 				}
-				score, word := d.Score(), f.words[i]
-				if math.IsNaN(score) || math.IsInf(score, 0) {
-					return nil, fmt.Errorf("model %q: its score is %v at %v: it is broken, get it again", m.names[word],
-						score, lengthOf(at+n))
+				if err := add(f.words[i], d.Score(), d.Heard(), at); err != nil {
+					return nil, err
 				}
-				if d.Heard() { // above the floor, and the first second is over
-					courses[word] = append(courses[word], Point{lengthOf(at + n), score})
-				}
+			}
+		}
+	}
+	if m.embedder == nil {
+		return courses, nil
+	}
+	m.embedder.Reset()
+	for _, w := range m.open {
+		w.Reset()
+	}
+	const n = audio.FrameSize // as an appliance gets it
+	for at := n; at <= len(sound); at += n {
+		if !m.embedder.Write(sound[at-n : at]) {
+			continue
+		}
+		for i, w := range m.open {
+			if !w.Write(m.embedder.Embedding()) {
+				continue
+			}
+			if err := add(m.openWords[i], w.Score(), w.Heard(), at); err != nil {
+				return nil, err
 			}
 		}
 	}

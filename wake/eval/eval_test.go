@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -278,6 +279,55 @@ func TestModels(t *testing.T) {
 		t.Logf("%s: %d of %d missed, %d false accepts", c.Name, at.Missed, c.Positives, at.Accepts)
 		if allowed := map[string]int{"clean": 0, "10 dB": 1}[c.Name]; at.Missed > allowed || at.Accepts > 0 || c.Positives < 3 {
 			t.Errorf("%s: %d of %d missed, %d false accepts", c.Name, at.Missed, c.Positives, at.Accepts)
+		}
+	}
+}
+
+// Models of both kinds are measured together, each with the course that it has alone.
+func TestOpenWakeWord(t *testing.T) {
+	dirs := []string{"../../../shared/data/models/openwakeword", "../../models", "../../../shared/data/models/microwakeword"}
+	var models []*wake.Model
+	for _, name := range []string{"alexa_v0.1", "alexa", "ok_nabu_v0.1"} {
+		m, err := wake.FindModel(name, dirs)
+		if err != nil {
+			t.Skip(err)
+		}
+		models = append(models, m)
+	}
+	samples, _, err := audio.ReadFile("../../../shared/data/speech/wake/reference_tests/alexa_pymicro_1.flac")
+	if err != nil {
+		t.Skip(err)
+	}
+	sound := eval.Quiet(samples)
+	together, err := eval.NewScorer(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []eval.Course
+	for range 2 { // the second from the same state as the first
+		courses, err := together.Score(sound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all != nil && !slices.EqualFunc(all, courses, slices.Equal) {
+			t.Error("another course the second time")
+		}
+		all = courses
+	}
+	for i, m := range models {
+		alone, err := eval.NewScorer([]*wake.Model{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		course, err := alone.Score(sound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(course[0], all[i]) {
+			t.Errorf("%s has another course alone", m.Name)
+		}
+		if found := all[i].Detections(m.Cutoff, 2*time.Second); len(found) != map[string]int{"alexa_v0.1": 1, "alexa": 1}[m.Name] {
+			t.Errorf("%s: %v", m.Name, found)
 		}
 	}
 }

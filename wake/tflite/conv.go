@@ -18,12 +18,48 @@ type weighted struct {
 	zero, lo, hi int32
 }
 
-// plan checks the tensors and fills in all but weights and bias. channels is the number of output channels.
-func (w *weighted) plan(p *planner, o op, act activation, channels int) error {
-	_, in, inQ, err := p.quantized(o.inputs[0])
-	if err != nil {
-		return err
+// operands are the tensors of an operator that multiplies: an input, a filter, and an output, which has no values yet.
+type operands struct {
+	in, filter, out *tensor
+	values, weights []int8
+	inQ             Quantization
+}
+
+func (p *planner) operands(o op) (t operands, err error) {
+	if t.in, t.values, t.inQ, err = p.quantized(o.inputs[0]); err != nil {
+		return t, err
 	}
+	t.filter, t.weights, err = p.value(o.inputs[1])
+	t.out = &p.graph.tensors[o.outputs[0]]
+	return t, err
+}
+
+// images checks that all three have rows, columns and channels, the input only once.
+func (t *operands) images() error {
+	if len(t.in.shape) != 4 || len(t.filter.shape) != 4 || len(t.out.shape) != 4 || t.in.shape[3] != t.filter.shape[3] {
+		return fmt.Errorf("%v with %v gives no %v", t.in.shape, t.filter.shape, t.out.shape)
+	}
+	if t.in.shape[0] != 1 || t.in.shape[2] != t.filter.shape[2] || t.in.shape[1] < t.filter.shape[1] {
+		return t.unknown()
+	}
+	return nil
+}
+
+func (t *operands) unknown() error {
+	return fmt.Errorf("a window of %v on %v isn't known here", t.filter.shape, t.in.shape)
+}
+
+// gives checks that the output has room for count rows, or whatever else, of channels.
+func (t *operands) gives(count, channels int) error {
+	if shape := t.out.shape; elements(shape) != count*channels || len(shape) == 4 && shape[3] != channels {
+		return fmt.Errorf("it gives no %v", shape)
+	}
+	return nil
+}
+
+// plan checks the scales and fills in all but the sums of the weights in the bias. channels is the number of output
+// channels.
+func (w *weighted) plan(p *planner, o op, t *operands, act activation, channels int) error {
 	outQ, err := p.quantization(o.outputs[0])
 	if err != nil {
 		return err
@@ -31,14 +67,14 @@ func (w *weighted) plan(p *planner, o op, act activation, channels int) error {
 	if w.out, err = p.alloc(o.outputs[0]); err != nil {
 		return err
 	}
-	w.in = in
+	w.in, w.weights = t.values, t.weights
 	var ok bool
 	if w.lo, w.hi, ok = act.limits(outQ); !ok {
 		return fmt.Errorf("activation %d isn't known here", act)
 	}
 	w.zero = int32(outQ.ZeroPoint)
 
-	f := &p.graph.tensors[o.inputs[1]]
+	f := t.filter
 	if n := len(f.scales); n != 1 && n != channels {
 		return fmt.Errorf("%d scales for %d channels", n, channels)
 	}
@@ -50,7 +86,7 @@ func (w *weighted) plan(p *planner, o op, act activation, channels int) error {
 	w.factors = make([]multiplier, channels)
 	for c := range w.factors {
 		s := f.scales[min(c, len(f.scales)-1)]
-		m := newMultiplier(float64(inQ.Scale) * float64(s) / float64(outQ.Scale))
+		m := newMultiplier(float64(t.inQ.Scale) * float64(s) / float64(outQ.Scale))
 		if !(s > 0) || !m.usable() {
 			return fmt.Errorf("channel %d has a scale of %g", c, s)
 		}
@@ -88,72 +124,61 @@ type dense struct {
 }
 
 func (p *planner) conv2D(o op) error {
-	in, _, inQ, err := p.quantized(o.inputs[0])
+	t, err := p.operands(o)
 	if err != nil {
 		return err
 	}
-	f, weights, err := p.value(o.inputs[1])
-	if err != nil {
+	if err := t.images(); err != nil {
 		return err
 	}
-	out := &p.graph.tensors[o.outputs[0]]
-	if len(in.shape) != 4 || len(f.shape) != 4 || len(out.shape) != 4 || in.shape[3] != f.shape[3] {
-		return fmt.Errorf("%v with %v gives no %v", in.shape, f.shape, out.shape)
-	}
+	in, f := t.in.shape, t.filter.shape
 	strideW, strideH := o.options.int32(1, 0), o.options.int32(2, 0)
 	if o.options.int32(4, 1) != 1 || o.options.int32(5, 1) != 1 {
 		return errors.New("dilation isn't known here")
 	}
-	if in.shape[0] != 1 || in.shape[2] != f.shape[2] || in.shape[1] < f.shape[1] || strideH < 1 || strideW < 1 {
-		return fmt.Errorf("a window of %v on %v isn't known here", f.shape, in.shape)
+	if strideH < 1 || strideW < 1 {
+		return t.unknown()
 	}
-	count := (in.shape[1]-f.shape[1])/strideH + 1
-	if o.options.uint8(0) == 0 && count != (in.shape[1]+strideH-1)/strideH {
+	count := (in[1]-f[1])/strideH + 1
+	if o.options.uint8(0) == 0 && count != (in[1]+strideH-1)/strideH {
 		return errors.New("padding isn't known here")
 	}
-	channels := f.shape[0]
-	if elements(out.shape) != count*channels || out.shape[3] != channels {
-		return fmt.Errorf("it gives no %v", out.shape)
-	}
-	row := in.shape[2] * in.shape[3]
-	k := &dense{patch: f.shape[1] * row, stride: strideH * row, count: count}
-	return p.dense(k, o, activation(o.options.uint8(3)), weights, channels, inQ)
+	row := in[2] * in[3]
+	k := &dense{patch: f[1] * row, stride: strideH * row, count: count}
+	return p.dense(k, o, &t, activation(o.options.uint8(3)))
 }
 
 func (p *planner) fullyConnected(o op) error {
-	in, _, inQ, err := p.quantized(o.inputs[0])
+	t, err := p.operands(o)
 	if err != nil {
 		return err
 	}
-	f, weights, err := p.value(o.inputs[1])
-	if err != nil {
-		return err
+	f := t.filter.shape
+	if o.options.uint8(1) != 0 || len(f) != 2 || elements(t.in.shape) != f[1] {
+		return fmt.Errorf("%v with %v", t.in.shape, f)
 	}
-	if o.options.uint8(1) != 0 || len(f.shape) != 2 || elements(in.shape) != f.shape[1] {
-		return fmt.Errorf("%v with %v", in.shape, f.shape)
-	}
-	if out := p.graph.tensors[o.outputs[0]].shape; elements(out) != f.shape[0] {
-		return fmt.Errorf("it gives no %v", out)
-	}
-	k := &dense{patch: f.shape[1], stride: f.shape[1], count: 1}
-	return p.dense(k, o, activation(o.options.uint8(0)), weights, f.shape[0], inQ)
+	k := &dense{patch: f[1], stride: f[1], count: 1}
+	return p.dense(k, o, &t, activation(o.options.uint8(0)))
 }
 
-func (p *planner) dense(k *dense, o op, act activation, weights []int8, channels int, inQ Quantization) error {
+func (p *planner) dense(k *dense, o op, t *operands, act activation) error {
+	channels := t.filter.shape[0]
+	if err := t.gives(k.count, channels); err != nil {
+		return err
+	}
 	if err := p.products(k.count*channels, k.patch); err != nil {
 		return err
 	}
-	if err := k.plan(p, o, act, channels); err != nil {
+	if err := k.plan(p, o, t, act, channels); err != nil {
 		return err
 	}
-	k.weights = weights
-	k.eights = newEights(weights, k.patch, channels)
+	k.eights = newEights(k.weights, k.patch, channels)
 	for c := range channels {
 		var sum int32
-		for _, w := range weights[c*k.patch:][:k.patch] {
+		for _, w := range k.weights[c*k.patch:][:k.patch] {
 			sum += int32(w)
 		}
-		k.fold(inQ.ZeroPoint, c, sum)
+		k.fold(t.inQ.ZeroPoint, c, sum)
 	}
 	p.add(k)
 	return nil
@@ -198,45 +223,38 @@ type depthwise struct {
 }
 
 func (p *planner) depthwiseConv2D(o op) error {
-	in, _, inQ, err := p.quantized(o.inputs[0])
+	t, err := p.operands(o)
 	if err != nil {
 		return err
 	}
-	f, weights, err := p.value(o.inputs[1])
-	if err != nil {
+	if err := t.images(); err != nil {
 		return err
 	}
-	out := &p.graph.tensors[o.outputs[0]]
-	if len(in.shape) != 4 || len(f.shape) != 4 || len(out.shape) != 4 {
-		return fmt.Errorf("%v with %v gives no %v", in.shape, f.shape, out.shape)
-	}
-	channels, taps := in.shape[3], f.shape[1]
-	if in.shape[0] != 1 || in.shape[2] != 1 || f.shape[2] != 1 || f.shape[3] != channels || in.shape[1] < taps ||
-		o.options.int32(1, 0) != 1 || o.options.int32(2, 0) != 1 ||
+	channels, taps := t.in.shape[3], t.filter.shape[1]
+	if t.in.shape[2] != 1 || o.options.int32(1, 0) != 1 || o.options.int32(2, 0) != 1 ||
 		o.options.int32(5, 1) != 1 || o.options.int32(6, 1) != 1 {
-		return fmt.Errorf("a window of %v on %v isn't known here", f.shape, in.shape)
+		return t.unknown()
 	}
 	if o.options.uint8(0) == 0 && taps != 1 {
 		return errors.New("padding isn't known here")
 	}
-	count := in.shape[1] - taps + 1
-	if elements(out.shape) != count*channels || out.shape[3] != channels {
-		return fmt.Errorf("it gives no %v", out.shape)
+	count := t.in.shape[1] - taps + 1
+	if err := t.gives(count, channels); err != nil {
+		return err
 	}
 	k := &depthwise{taps: taps, count: count, sums: make([]int32, channels)}
 	if err := p.products(count*channels, taps); err != nil {
 		return err
 	}
-	if err := k.plan(p, o, activation(o.options.uint8(4)), channels); err != nil {
+	if err := k.plan(p, o, &t, activation(o.options.uint8(4)), channels); err != nil {
 		return err
 	}
-	k.weights = weights
 	for c := range channels {
 		var sum int32
-		for t := range taps {
-			sum += int32(weights[t*channels+c])
+		for row := range taps {
+			sum += int32(k.weights[row*channels+c])
 		}
-		k.fold(inQ.ZeroPoint, c, sum)
+		k.fold(t.inQ.ZeroPoint, c, sum)
 	}
 	p.add(k)
 	return nil

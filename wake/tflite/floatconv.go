@@ -137,6 +137,14 @@ func (p *floatPlanner) floatConv2D(o op) error {
 	return p.activate(to, activation(o.options.uint8(3)))
 }
 
+// factors are the tensors of an operator that multiplies: an input, and weights, which are fixed.
+func (p *floatPlanner) factors(o op) (v []float32, shape []int, w []float32, wShape []int, err error) {
+	if v, shape, err = p.value(o.inputs[0]); err == nil {
+		w, wShape, err = p.weights(o.inputs[1])
+	}
+	return v, shape, w, wShape, err
+}
+
 // bias is that of o, or zero.
 func (p *floatPlanner) bias(o op, channels int) ([]float32, error) {
 	if len(o.inputs) < 3 || o.inputs[2] < 0 {
@@ -150,11 +158,7 @@ func (p *floatPlanner) bias(o op, channels int) ([]float32, error) {
 }
 
 func (p *floatPlanner) batchMatMul(o op) error {
-	a, shape, err := p.value(o.inputs[0])
-	if err != nil {
-		return err
-	}
-	w, wShape, err := p.weights(o.inputs[1])
+	a, shape, w, wShape, err := p.factors(o)
 	if err != nil {
 		return err
 	}
@@ -256,11 +260,7 @@ func (k *products) run() {
 
 // floatFullyConnected is a product with one stretch only, for which the other kernel is no good.
 func (p *floatPlanner) floatFullyConnected(o op) error {
-	v, _, err := p.value(o.inputs[0])
-	if err != nil {
-		return err
-	}
-	w, shape, err := p.weights(o.inputs[1])
+	v, _, w, shape, err := p.factors(o)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,16 @@ import "errors"
 
 // Operators on each element by itself.
 
-func (p *planner) logistic(o op) error {
-	_, in, inQ, err := p.quantized(o.inputs[0])
-	if err != nil {
-		return err
+// rescaled is an operator's input, and what its elements and those of the output stand for.
+func (p *planner) rescaled(o op) (in []int8, inQ, outQ Quantization, err error) {
+	if _, in, inQ, err = p.quantized(o.inputs[0]); err == nil {
+		outQ, err = p.quantization(o.outputs[0])
 	}
-	outQ, err := p.quantization(o.outputs[0])
+	return in, inQ, outQ, err
+}
+
+func (p *planner) logistic(o op) error {
+	in, inQ, outQ, err := p.rescaled(o)
 	if err != nil {
 		return err
 	}
@@ -38,11 +42,7 @@ func (k *lookup) run() {
 
 // quantize turns int8 into uint8 of another scale and zero point: the model's output.
 func (p *planner) quantize(o op) error {
-	_, in, inQ, err := p.quantized(o.inputs[0])
-	if err != nil {
-		return err
-	}
-	outQ, err := p.quantization(o.outputs[0])
+	in, inQ, outQ, err := p.rescaled(o)
 	if err != nil {
 		return err
 	}
