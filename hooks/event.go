@@ -127,9 +127,14 @@ func cloneValue(v any) any {
 
 // plain reports whether there is nothing in e that could have been changed in place, besides what sameScalars compares.
 func (e *Event) plain() bool {
+	if e.ContextParts != nil || e.Arguments != nil || e.Tools != nil || e.GhostContributions != nil || len(e.Metadata) > 1 {
+		return false
+	}
+	if len(e.Metadata) == 0 {
+		return true
+	}
 	_, system := e.Metadata[systemKey]
-	return e.ContextParts == nil && e.Arguments == nil && e.Tools == nil && e.GhostContributions == nil &&
-		(len(e.Metadata) == 0 || len(e.Metadata) == 1 && system)
+	return system
 }
 
 // sameScalars compares the fields that a handler may set and that are no containers.

@@ -8,16 +8,9 @@ import (
 
 // withheld says why a handler is not called now; "" if it is. For a voice command there are the captures of its match.
 func (f *fire) withheld(h *handler, e *Event, now time.Time) (why Outcome, captures []any) {
-	aware := f.table.aware[h.Plugin]
-	switch f.point.Private {
-	case awareInPrivate:
-		if *e.ChatPrivate && !aware {
-			return WithheldPrivate, nil
-		}
-	case awareOnly:
-		if !aware {
-			return WithheldPrivate, nil
-		}
+	secret := f.point.Private == awareOnly || f.point.Private == awareInPrivate && *e.ChatPrivate
+	if secret && !f.table.aware[h.Plugin] {
+		return WithheldPrivate, nil
 	}
 	if f.point.Presence && e.Surface != nil {
 		if surfaces, restricted := f.table.surfaces[h.Plugin]; restricted && !slices.Contains(surfaces, *e.Surface) {

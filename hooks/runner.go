@@ -2,7 +2,7 @@
 // each on a copy of the event that counts only if it returns in time, and all of one fire share a hard deadline. It
 // knows nothing of how a handler is written (plugins and its runtimes do) nor of what a point is for (the pipeline does).
 //
-// What happens at a fire, in the order of the functions of this file:
+// What happens at a fire, in the order of the functions of fire.go:
 //
 //  1. Fire looks up the handlers. With none it returns.
 //  2. resolve stamps the chat and whether it is private.
@@ -74,6 +74,9 @@ type Options struct {
 	// OnBreaker is called when a handler's breaker opened for the time d, after it missed its deadline.
 	OnBreaker func(plugin, point string, d time.Duration)
 
+	// OnTrace is called with the trace of each fire that had handlers, by whoever fired. It must not keep or change it.
+	OnTrace func(Trace)
+
 	Logger *slog.Logger // nil: none
 }
 
@@ -86,6 +89,8 @@ type Runner struct {
 	stop  chan struct{} // closed by Close
 	ended sync.Once
 	done  chan struct{}
+
+	watches sync.Pool // of *watch
 
 	mu    sync.Mutex // of those who change the table
 	order int
@@ -242,244 +247,4 @@ func (r *Runner) FireWithin(ctx context.Context, point string, e *Event, budget 
 		r.o.Logger.Warn("too many hooks are waiting, one is dropped", "point", point)
 	}
 	return nil
-}
-
-// A fire is one Fire under way.
-type fire struct {
-	runner   *Runner
-	point    Point
-	table    *table
-	handlers []*handler
-	event    *Event // of who fires: touched only by run
-	budget   time.Duration
-
-	mu        sync.Mutex
-	committed *Event
-	spare     *Event // a stamped copy of it, of the goroutine alone
-	trace     Trace
-	over      bool // the deadline has passed: nothing is committed any more
-	current   int  // the handler that is running
-	began     time.Time
-}
-
-var errDeadline = errors.New("the deadline passed")
-
-func (f *fire) run(ctx context.Context) Trace {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.budget, errDeadline)
-	defer cancel()
-	f.resolve(ctx)
-	f.committed = f.event.clone()
-	f.trace = make(Trace, len(f.handlers))
-	for i, h := range f.handlers {
-		f.trace[i] = Call{Plugin: h.Plugin, Point: f.point.Name, Outcome: NotReached}
-	}
-	finished := make(chan struct{})
-	if f.budget > 0 && ctx.Err() == nil {
-		go func() {
-			defer close(finished)
-			for i := range f.handlers {
-				if f.call(ctx, i) {
-					return
-				}
-			}
-		}()
-		select {
-		case <-finished:
-		case <-ctx.Done():
-		}
-	}
-
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.over = true
-	if ctx.Err() != nil {
-		f.missed(ctx)
-		f.committed = f.committed.clone() // the one who is late may still be looking at it
-	}
-	f.failClosed()
-	f.honour()
-	return f.trace
-}
-
-// resolve stamps the chat and its privacy, once per fire.
-func (f *fire) resolve(ctx context.Context) {
-	e := f.event
-	if e.ChatPrivate != nil {
-		return
-	}
-	private := false
-	if resolve := f.runner.o.Private; resolve != nil && f.point.Private != always {
-		chat, isPrivate, err := protect(func() (string, bool, error) { return resolve(ctx, e.ChatName) })
-		if err != nil {
-			f.runner.o.Logger.Error("the privacy of a chat is not known, it is taken for private", "point", f.point.Name, "err", err)
-		} else if e.ChatName == nil {
-			e.ChatName = &chat
-		}
-		private = isPrivate || err != nil
-	}
-	e.ChatPrivate = &private
-}
-
-// protect makes an error of a panic.
-func protect(f func() (string, bool, error)) (chat string, private bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return f()
-}
-
-// call runs handler i, if nothing withholds it, and reports whether that was the last one.
-func (f *fire) call(ctx context.Context, i int) (last bool) {
-	h := f.handlers[i]
-	now := time.Now()
-	f.mu.Lock()
-	if f.over {
-		f.mu.Unlock()
-		return true
-	}
-	event := f.committed
-	outcome, captures := f.withheld(h, event, now)
-	if outcome != "" {
-		f.trace[i].Outcome = outcome
-		f.mu.Unlock()
-		return false
-	}
-	f.current, f.began = i, now
-	f.trace[i].Outcome = Missed // until it has returned
-	f.mu.Unlock()
-
-	// Nobody else touches what was committed. A copy that the handler before left as it got it serves again.
-	own := f.spare
-	if own == nil || captures != nil {
-		own = event.clone()
-		f.stamp(own, captures)
-	}
-	f.spare = nil
-	err := h.run(ctx, own)
-	took := time.Since(now)
-
-	if errors.Is(err, ErrKilled) {
-		f.runner.opened(h, h.breaker.open(time.Now()))
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.over {
-		return true
-	}
-	if ctx.Err() != nil {
-		return true // too late, whatever it says
-	}
-	f.trace[i].Took = took
-	if err != nil {
-		f.trace[i].Outcome, f.trace[i].Err = Failed, err
-		f.runner.o.Logger.Warn("hook", "plugin", h.Plugin, "point", h.Point, "err", err)
-		return false
-	}
-	h.breaker.success()
-	f.trace[i].Outcome = Committed
-	if captures == nil && own.plain() && event.plain() && own.sameScalars(event) {
-		f.spare = own
-		return false
-	}
-	f.commit(h, own)
-	return own.StopPropagate
-}
-
-// run calls the handler's function. While an earlier call, which was given up, has not returned, it waits for that.
-func (h *handler) run(ctx context.Context, e *Event) (err error) {
-	if !h.running.CompareAndSwap(false, true) {
-		return errBusy
-	}
-	defer h.running.Store(false)
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return h.Func(ctx, e)
-}
-
-var errBusy = errors.New("its last call has not returned yet")
-
-// stamp gives a handler's copy what the point has for it.
-func (f *fire) stamp(e *Event, captures []any) {
-	o := &f.runner.o
-	e.Config = nil
-	if f.point.Config {
-		e.Config = o.Config
-	}
-	delete(e.Metadata, systemKey)
-	delete(e.Metadata, capturesKey)
-	e.GhostText = nil
-	if e.Metadata == nil && (f.point.System || captures != nil) {
-		e.Metadata = make(map[string]any)
-	}
-	if f.point.System {
-		e.Metadata[systemKey] = o.System
-	}
-	if captures != nil {
-		e.Metadata[capturesKey] = captures
-	}
-}
-
-// commit makes a handler's copy the event for the next one. What handlers must not set is taken from the event before.
-func (f *fire) commit(h *handler, own *Event) {
-	before := f.committed
-	own.ChatName, own.ChatPrivate, own.Surface, own.Config = before.ChatName, before.ChatPrivate, before.Surface, before.Config
-	own.GhostContributions = before.GhostContributions
-	if own.GhostText != nil && *own.GhostText != "" {
-		own.GhostContributions = append(own.GhostContributions, Contribution{h.Plugin, *own.GhostText})
-	}
-	own.GhostText = nil
-	delete(own.Metadata, systemKey)
-	delete(own.Metadata, capturesKey)
-	if own.Confirm == nil {
-		own.Confirm = before.Confirm // one way
-	}
-	f.committed = own
-}
-
-// missed ends the call that was running at the deadline. If another one used most of the budget, that one is to blame.
-func (f *fire) missed(ctx context.Context) {
-	at := f.current
-	if f.trace[at].Outcome != Missed {
-		return
-	}
-	f.trace[at].Took = time.Since(f.began)
-	if context.Cause(ctx) != errDeadline {
-		f.trace[at].Outcome = Abandoned // the turn was cancelled
-		return
-	}
-	blamed := at
-	for i, c := range f.trace {
-		if c.Took > f.trace[blamed].Took {
-			blamed = i
-		}
-	}
-	h := f.handlers[blamed]
-	f.runner.o.Logger.Warn("hook missed its deadline", "plugin", h.Plugin, "point", h.Point, "budget", f.budget)
-	if open := h.breaker.miss(time.Now()); open > 0 {
-		f.runner.opened(h, open)
-	}
-}
-
-// opened tells that a handler's breaker is open now.
-func (r *Runner) opened(h *handler, d time.Duration) {
-	r.o.Logger.Error("hook is left out for a while", "plugin", h.Plugin, "point", h.Point, "for", d)
-	if r.o.OnBreaker != nil {
-		r.o.OnBreaker(h.Plugin, h.Point, d)
-	}
-}
-
-// failClosed makes the fire a refusal if a guard could not say otherwise.
-func (f *fire) failClosed() {
-	for i, c := range f.trace {
-		if f.handlers[i].FailClosed && (c.Outcome == Failed || c.Outcome == Missed || c.Outcome == NotReached || c.Outcome == BreakerOpen) {
-			f.committed.SkipLLM = true
-			f.committed.Result = String("Blocked: the guard of plugin " + c.Plugin + " did not answer.")
-			return
-		}
-	}
 }

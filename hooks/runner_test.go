@@ -448,3 +448,21 @@ func BenchmarkFire(b *testing.B) {
 		})
 	}
 }
+
+func TestTraceIsTold(t *testing.T) {
+	var told []hooks.Trace
+	r := hooks.New(hooks.Options{OnTrace: func(t hooks.Trace) { told = append(told, t) }})
+	if err := r.Register(hooks.Handler{Plugin: "p", Point: "pre_chat", Func: func(context.Context, *hooks.Event) error { return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Register(hooks.Handler{Plugin: "p", Point: "post_chat", Func: func(context.Context, *hooks.Event) error { return nil }}); err != nil {
+		t.Fatal(err)
+	}
+	r.Fire(t.Context(), "post_llm", new(hooks.Event)) // nobody is there
+	r.Fire(t.Context(), "pre_chat", new(hooks.Event))
+	r.Fire(t.Context(), "post_chat", new(hooks.Event))
+	r.Close()
+	if len(told) != 2 || told[0][0].Point != "pre_chat" || told[1][0].Point != "post_chat" || told[1][0].Outcome != hooks.Committed {
+		t.Errorf("%+v", told)
+	}
+}

@@ -24,7 +24,7 @@ type Watcher struct {
 	notify *fsnotify.Watcher
 }
 
-// Watch begins to watch the directories. Run must follow; Scan may come in between, so that no change is missed.
+// Watch begins to watch the directories. Run or Close must follow; Scan may come in between, so that no change is missed.
 func (l *Loader) Watch() (*Watcher, error) {
 	n, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -33,6 +33,9 @@ func (l *Loader) Watch() (*Watcher, error) {
 	l.watchAll(n)
 	return &Watcher{l, n}, nil
 }
+
+// Close ends the watching without Run, or after it.
+func (w *Watcher) Close() error { return w.notify.Close() }
 
 // Run loads a plugin again when its files change, loads one that has come, and unloads one whose directory is gone. It
 // returns when ctx is done.
@@ -51,6 +54,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 				return errors.New("the directories of plugins are not watched any more")
 			}
 			if dir := l.pluginDir(e.Name); dir != "" {
+				if dir == filepath.Clean(e.Name) && !e.Has(fsnotify.Write) {
+					unwatch(w.notify, dir) // it went or came, or it is a link that leads elsewhere now
+				}
 				changed[dir] = true
 				timer.Reset(settle)
 			}
@@ -81,19 +87,46 @@ func (l *Loader) pluginDir(path string) string {
 	return ""
 }
 
-// watchAll watches all directories of plugins. What can't be watched isn't there, or will be seen when it changes.
+// watchAll watches all directories of plugins. What can't be watched isn't there, or will be seen when it changes. A plugin
+// may be a link to where it lies: then that is watched, under the link's name. Links within a plugin are not followed.
 func (l *Loader) watchAll(w *fsnotify.Watcher) {
 	watched := w.WatchList()
+	add := func(path string) {
+		if !slices.Contains(watched, path) {
+			_ = w.Add(path)
+		}
+	}
 	for _, top := range []string{l.o.SystemDir, l.o.UserDir} {
 		if top == "" {
 			continue
 		}
-		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() && !slices.Contains(watched, path) {
-				_ = w.Add(path)
+		add(filepath.Clean(top))
+		entries, err := os.ReadDir(top)
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			dir := filepath.Join(top, e.Name())
+			real, err := filepath.EvalSymlinks(dir)
+			if err != nil {
+				continue
 			}
-			return nil
-		})
+			_ = filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
+				if rel, relErr := filepath.Rel(real, path); err == nil && relErr == nil && d.IsDir() {
+					add(filepath.Join(dir, rel))
+				}
+				return nil
+			})
+		}
+	}
+}
+
+// unwatch forgets a directory and those in it.
+func unwatch(w *fsnotify.Watcher, dir string) {
+	for _, path := range w.WatchList() {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			_ = w.Remove(path)
+		}
 	}
 }
 
