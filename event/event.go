@@ -60,42 +60,56 @@ type MicrophoneFault struct {
 // MicrophoneWell tells that a fault of the microphone is over.
 type MicrophoneWell struct{ At time.Time }
 
-// Heard tells what the recogniser made of an utterance. Text is speech: it must not be logged above debug level.
+// Heard tells what the recogniser made of an utterance. Text is speech: it must not be logged above debug level, and if
+// it is of a private chat it must not leave the appliance.
 type Heard struct {
-	At   time.Time
-	Run  uint64
-	Text string // empty: nothing was understood
+	At      time.Time
+	Run     uint64
+	Text    string // empty: nothing was understood
+	Private bool
 }
 
-// Said tells the words that have just been handed to the voice. Text is speech.
+// Said tells the words that have just been handed to the voice. Text is speech, as in Heard.
 type Said struct {
-	At   time.Time
-	Run  uint64
-	Text string
+	At      time.Time
+	Run     uint64
+	Text    string
+	Private bool
 }
 
 // TurnEnded tells that a turn is over, however it ended.
 type TurnEnded struct{ Record Record }
 
-// TimerChanged tells what became of a timer.
+// OfPrivateChat reports whether the fact may not leave the appliance, nor be kept.
+func (f Heard) OfPrivateChat() bool     { return f.Private }
+func (f Said) OfPrivateChat() bool      { return f.Private }
+func (f TurnEnded) OfPrivateChat() bool { return f.Record.Private }
+
+// TimerChanged tells what became of a timer or an alarm.
 type TimerChanged struct {
 	At    time.Time
-	ID    int
+	ID    int // timers and alarms share their numbers
 	Name  string
 	What  TimerChange
-	Ends  time.Time
-	Total time.Duration
+	Ends  time.Time     // when it rings next; if it rings or has rung, when it should have; zero: never again
+	Total time.Duration // of a timer
+	Alarm bool          // it is an alarm
+	Late  bool          // it rings later than it should have
 }
 
-// A TimerChange is what can happen to a timer.
+// A TimerChange is what can happen to a timer or an alarm.
 type TimerChange string
 
-// The changes of a timer.
+// The changes of a timer or an alarm.
 const (
 	TimerSet       TimerChange = "set"
+	TimerRestored  TimerChange = "restored" // it was set before the program was started
+	TimerMoved     TimerChange = "moved"    // the clock or its zone was set: Ends is another time now
 	TimerCancelled TimerChange = "cancelled"
 	TimerRinging   TimerChange = "ringing"
-	TimerSilenced  TimerChange = "silenced"
+	TimerSnoozed   TimerChange = "snoozed"
+	TimerSilenced  TimerChange = "silenced" // by somebody, or because it rang for long enough
+	TimerMissed    TimerChange = "missed"   // so long ago that it won't ring for it
 )
 
 // HookMissed tells that a plugin's hook is left out for a while, because it missed its deadlines or broke its worker.

@@ -44,4 +44,8 @@ func TestRecordInJSON(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
+	var back event.Record
+	if err := json.Unmarshal(got, &back); err != nil || back.Stages.Endpoint != event.Millis(1500*time.Millisecond+2*time.Microsecond) {
+		t.Errorf("read again: %+v, error %v", back, err)
+	}
 }

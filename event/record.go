@@ -1,6 +1,7 @@
 package event
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -18,7 +19,8 @@ const (
 	FailedTurn    Outcome = "failed"         // see Record.Error
 )
 
-// A Record is what is kept of a turn. Heard and Answer are speech.
+// A Record is what is kept of a turn. Heard and Answer are speech; the record of a turn in a private chat is only for the
+// one who asked.
 type Record struct {
 	Run      uint64    `json:"run"`
 	Began    time.Time `json:"began"`
@@ -28,9 +30,24 @@ type Record struct {
 	Heard    string    `json:"heard,omitempty"`
 	Answer   string    `json:"answer,omitempty"` // what was spoken: less than what was written, if interrupted
 	Stages   Stages    `json:"stages"`
+	Chat     string    `json:"chat,omitempty"` // empty if it is private
+	Private  bool      `json:"private,omitempty"`
+
+	// Model is what the model had to do with it: what its requests took in tokens, all together, and why it failed.
+	Model *ModelUse `json:"model,omitempty"`
 
 	// Hooks are the calls of plugins' handlers, in the order in which they ended.
 	Hooks []HookCall `json:"hooks,omitempty"`
+}
+
+// A ModelUse is what the model's requests of a turn took, in its tokens.
+type ModelUse struct {
+	Requests   int    `json:"requests"`
+	Input      int    `json:"input"`      // with what was cached
+	CacheRead  int    `json:"cache_read"` // the part of it that the server remembered
+	CacheWrite int    `json:"cache_write"`
+	Output     int    `json:"output"`
+	Error      string `json:"error,omitempty"` // the kind, as package dialog names them
 }
 
 // A HookCall is one handler at one hook point.
@@ -40,6 +57,7 @@ type HookCall struct {
 	Outcome string `json:"outcome"`  // as package hooks names them
 	Began   Millis `json:"began_ms"` // since the turn began
 	Took    Millis `json:"took_ms"`
+	Error   string `json:"error,omitempty"` // of one that failed
 }
 
 // An ErrorKind says what failed a turn. It chooses the sentence that is spoken.
@@ -52,6 +70,8 @@ const (
 	VoiceFailed      ErrorKind = "voice" // text to speech: shown, with a tone instead of words
 	MicrophoneFailed ErrorKind = "microphone"
 	TurnTooLong      ErrorKind = "deadline"
+	ChatLocked       ErrorKind = "locked"  // it is private, and the vault is locked
+	ChatUnknown      ErrorKind = "no chat" // there is none of that name, or it can't be read
 )
 
 // Stages are the times at which a turn reached its stages, in milliseconds since it began; zero if it never did.
@@ -71,4 +91,14 @@ type Millis time.Duration
 func (m Millis) MarshalJSON() ([]byte, error) {
 	ms := float64(time.Duration(m).Round(time.Microsecond).Microseconds()) / 1000
 	return strconv.AppendFloat(nil, ms, 'f', -1, 64), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (m *Millis) UnmarshalJSON(text []byte) error {
+	ms, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return err
+	}
+	*m = Millis(time.Duration(math.Round(ms*1000)) * time.Microsecond)
+	return nil
 }

@@ -2,6 +2,7 @@ package pipeline_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"bellbird/audio"
 	"bellbird/dialog"
+	"bellbird/pipeline"
 )
 
 // The engines of these tests. Each does by default what a good engine would; a test replaces what it is about.
@@ -96,9 +98,32 @@ func (t toolbox) Call(ctx context.Context, call dialog.ToolCall) dialog.ToolResu
 	return t(ctx, call)
 }
 
+// A chat is also the list of chats in which it is the active one.
 type chat struct {
-	mu   sync.Mutex
-	rows []dialog.Message
+	name    string // "": kitchen
+	private bool
+	locked  bool
+	others  []*chat
+
+	mu    sync.Mutex
+	rows  []dialog.Message
+	ended []string
+}
+
+func (c *chat) Active() (pipeline.Chat, error) {
+	if c.locked {
+		return nil, pipeline.ErrLocked
+	}
+	return c, nil
+}
+
+func (c *chat) Named(name string) (pipeline.Chat, error) {
+	for _, o := range append(c.others, c) {
+		if o.Name() == name {
+			return o.Active()
+		}
+	}
+	return nil, errors.New("no such chat")
 }
 
 func (c *chat) Messages() []dialog.Message {
@@ -113,7 +138,22 @@ func (c *chat) Append(rows ...dialog.Message) error {
 	return nil
 }
 
-func (c *chat) Name() string { return "kitchen" }
+func (c *chat) Name() string {
+	if c.name == "" {
+		return "kitchen"
+	}
+	return c.name
+}
+
+func (c *chat) Private() bool   { return c.private }
+func (c *chat) Surface() string { return "chat" }
+
+func (c *chat) End(outcome string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = append(c.ended, outcome)
+	return nil
+}
 
 func (c *chat) Amend(content string) error {
 	c.mu.Lock()

@@ -63,14 +63,27 @@ type Voice interface {
 	Synthesize(ctx context.Context, text string, to func(audio.Frame) error) error
 }
 
-// A Chat remembers the conversation.
+// A Chat remembers one conversation.
 type Chat interface {
-	Name() string
+	Name() string    // as it is now; "" if the chat is gone
+	Private() bool   // nothing of it may be told to anybody but the user
+	Surface() string // where it is shown: "chat" or "game"
 	Messages() []dialog.Message
 	Append(...dialog.Message) error
 	// Amend replaces the text of the last message, an answer of which only the beginning was heard.
 	Amend(content string) error
+	// End notes how the turn ended that the last message belongs to.
+	End(outcome string) error
 }
+
+// Chats are the conversations. An error of theirs is ErrLocked, or means that there is no chat of that name.
+type Chats interface {
+	Active() (Chat, error)
+	Named(name string) (Chat, error)
+}
+
+// ErrLocked is returned by Chats for a private chat that can't be read at the moment.
+var ErrLocked = errors.New("the chat is private and locked")
 
 // Options are what a pipeline is made of and how long it waits. Everything but the time-outs, the sounds and the logger
 // must be set; Ears and Recognizer only if Wake is going to be called.
@@ -80,7 +93,7 @@ type Options struct {
 	Model      Model         `toml:"-"`
 	Tools      Tools         `toml:"-"`
 	Voice      Voice         `toml:"-"`
-	Chat       Chat          `toml:"-"`
+	Chats      Chats         `toml:"-"`
 	Output     *audio.Output `toml:"-"`
 	Hooks      *hooks.Runner `toml:"-"` // nil: there are none
 	Bus        *event.Bus    `toml:"-"`
@@ -90,14 +103,15 @@ type Options struct {
 	WakeSound  []audio.Frame `toml:"-"` // played when the appliance begins to listen
 	ErrorSound []audio.Frame `toml:"-"` // played when there is no voice to say what is wrong
 
-	// Ghost makes the ghost message of a turn, from what plugins contribute; "" is none. Nil: there never is one.
-	Ghost func(contributions []hooks.Contribution) string `toml:"-"`
+	// Prompt makes the system prompt of a turn in chat c, with the parts that plugins contribute; "" is none. Nil: the
+	// parts are all there is.
+	Prompt func(c Chat, parts []string) string `toml:"-"`
+
+	// Ghost makes the ghost message of a turn in chat c, from what plugins contribute; "" is none. Nil: there never is one.
+	Ghost func(c Chat, contributions []hooks.Contribution) string `toml:"-"`
 
 	// Streaming is whether the answer is spoken while it is being written; default true.
 	Streaming *bool `toml:"streaming"`
-
-	// SystemPrompt begins every request to the model.
-	SystemPrompt string `toml:"system_prompt"`
 
 	// The deadlines of the phases. Each bounds a single wait, so that no state can last for ever.
 	ListenTimeout    time.Duration `toml:"listen_timeout"`    // for an utterance, in case frames stop coming; default 20 s
@@ -221,18 +235,26 @@ func (p *Pipeline) post(what any) bool {
 
 // Wake begins a spoken turn, because the wake word was heard, which ended with frame number frame. While the appliance
 // is thinking or speaking this is a barge-in; while it is listening it is ignored. Wake never waits.
-func (p *Pipeline) Wake(word string, score float64, frame uint64) {
+func (p *Pipeline) Wake(word string, score float64, frame uint64) { p.WakeIn("", word, score, frame) }
+
+// WakeIn is Wake for a turn in the chat of that name, which need not be the active one.
+func (p *Pipeline) WakeIn(chat, word string, score float64, frame uint64) {
 	now := p.o.Clock.Now()
 	p.o.Bus.Publish(event.Woke{At: now, Word: word, Score: score})
 	t := p.newTurn(now)
-	t.listen, t.from, t.record.WakeWord = true, frame, word
+	t.listen, t.from, t.record.WakeWord, t.chatName = true, frame, word, chat
 	p.post(wakeMsg{t})
 }
 
-// Ask runs a turn as if text had been heard, when the appliance is idle, and waits for its end.
+// Ask runs a turn in the active chat as if text had been heard, when the appliance is idle, and waits for its end.
 func (p *Pipeline) Ask(ctx context.Context, text string) (event.Record, error) {
+	return p.AskIn(ctx, "", text)
+}
+
+// AskIn is Ask in the chat of that name, which need not be the active one; that one is then not touched.
+func (p *Pipeline) AskIn(ctx context.Context, chat, text string) (event.Record, error) {
 	t := p.newTurn(p.o.Clock.Now())
-	t.record.Heard = text
+	t.record.Heard, t.chatName = text, chat
 	return p.await(ctx, t)
 }
 

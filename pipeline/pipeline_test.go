@@ -34,7 +34,7 @@ func start(t *testing.T, change func(*pipeline.Options)) *rig {
 	o := pipeline.Options{
 		Ears: ears(hearSentence), Recognizer: recognize("what is up"), Model: answer("Not very much, I am afraid."),
 		Tools: toolbox(func(context.Context, dialog.ToolCall) dialog.ToolResult { return dialog.ToolResult{} }),
-		Voice: voice(speak), Chat: r.chat, Output: r.out, Bus: bus,
+		Voice: voice(speak), Chats: r.chat, Output: r.out, Bus: bus,
 	}
 	if change != nil {
 		change(&o)
@@ -123,7 +123,7 @@ func TestTurn(t *testing.T) {
 		}
 		ms := func(n int) event.Millis { return event.Millis(time.Duration(n) * time.Millisecond) }
 		want := event.Record{
-			Run: 1, Began: record.Began, Outcome: event.Completed, WakeWord: "okay_nabu", Heard: "what is up",
+			Run: 1, Began: record.Began, Outcome: event.Completed, WakeWord: "okay_nabu", Heard: "what is up", Chat: "kitchen",
 			Answer: "Not very much, I am afraid.",
 			Stages: event.Stages{
 				Voiced: ms(1000), Endpoint: ms(1600), Recognised: ms(1600), FirstWord: ms(1600),
@@ -261,7 +261,7 @@ func TestTools(t *testing.T) {
 			o.ToolRounds = 2
 			o.Model = model(func(_ context.Context, req dialog.Request, yield func(dialog.Delta, error) bool) {
 				requests = append(requests, req)
-				if len(req.Tools) > 0 {
+				if !req.NoCalls {
 					yield(dialog.Delta{Call: &dialog.ToolCall{ID: "7", Name: "get_time"}}, nil)
 					return
 				}
@@ -348,7 +348,7 @@ func TestShutdownEndsTheTurn(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		started := make(chan struct{})
 		p = pipeline.New(pipeline.Options{
-			Chat: new(chat), Bus: new(event.Bus), Output: audio.NewOutput(0), Tools: toolbox(nil), Voice: voice(speak),
+			Chats: new(chat), Bus: new(event.Bus), Output: audio.NewOutput(0), Tools: toolbox(nil), Voice: voice(speak),
 			Model: model(func(ctx context.Context, _ dialog.Request, _ func(dialog.Delta, error) bool) {
 				close(started)
 				<-ctx.Done()

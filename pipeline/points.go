@@ -24,13 +24,30 @@ func (t *turn) fire(ctx context.Context, point string, e *hooks.Event, budget ti
 	if e.Metadata == nil {
 		e.Metadata = make(map[string]any)
 	}
+	t.stamp(point, e)
 	trace := h.FireWithin(ctx, point, e, budget)
 	t.traceMu.Lock()
 	defer t.traceMu.Unlock()
 	for _, c := range trace {
-		t.trace = append(t.trace, event.HookCall{
+		call := event.HookCall{
 			Point: c.Point, Plugin: c.Plugin, Outcome: string(c.Outcome), Took: event.Millis(c.Took), Began: t.since() - event.Millis(c.Took),
-		})
+		}
+		if c.Err != nil {
+			call.Error = c.Err.Error()
+		}
+		t.trace = append(t.trace, call)
+	}
+}
+
+// stamp says which chat a fire is about. The runner finds out whether that is private, each time, since it may become so
+// during a turn. on_wake tells of no chat: every plugin gets it.
+func (t *turn) stamp(point string, e *hooks.Event) {
+	switch {
+	case point == "on_wake":
+	case t.chat == nil || t.chat.Name() == "":
+		e.ChatPrivate = new(true)
+	default:
+		e.ChatName = hooks.String(t.chat.Name())
 	}
 }
 
@@ -57,11 +74,10 @@ func (t *turn) preChat(ctx context.Context) *hooks.Event {
 func (t *turn) promptInject(ctx context.Context, parts []string) string {
 	e := &hooks.Event{ContextParts: parts, Surface: t.surface()}
 	t.fire(ctx, "prompt_inject", e, 0)
-	prompt := t.p.o.SystemPrompt
-	if len(e.ContextParts) > 0 {
-		prompt = strings.TrimSpace(prompt + "\n\n" + strings.Join(e.ContextParts, "\n"))
+	if t.p.o.Prompt == nil {
+		return strings.Join(e.ContextParts, "\n")
 	}
-	return prompt
+	return t.p.o.Prompt(t.chat, e.ContextParts)
 }
 
 // ghostInject is what the plugins contribute to the ghost message of this turn.
@@ -76,7 +92,7 @@ func (t *turn) toolsFilter(ctx context.Context, specs []dialog.ToolSpec) []dialo
 	if !t.has("tools_filter") {
 		return specs
 	}
-	e := &hooks.Event{ChatName: hooks.String(t.p.o.Chat.Name())}
+	e := new(hooks.Event)
 	for _, s := range specs {
 		f := map[string]any{"name": s.Name, "description": s.Description}
 		var parameters any
@@ -101,8 +117,11 @@ const blockedResult = "Execution skipped by plugin."
 
 // execute runs a tool between pre_execute and post_execute. A tool that is not among those offered is refused.
 func (t *turn) execute(ctx context.Context, call dialog.ToolCall, offered []dialog.ToolSpec) (dialog.ToolResult, error) {
-	if !slices.ContainsFunc(offered, func(s dialog.ToolSpec) bool { return s.Name == call.Name }) {
+	switch {
+	case !slices.ContainsFunc(offered, func(s dialog.ToolSpec) bool { return s.Name == call.Name }):
 		return dialog.ToolResult{CallID: call.ID, Content: "There is no tool " + call.Name + "."}, nil
+	case call.Invalid != "":
+		return dialog.ToolResult{CallID: call.ID, Content: call.Invalid}, nil
 	}
 	var arguments map[string]any
 	if t.has("pre_execute") || t.has("post_execute") {
@@ -154,5 +173,5 @@ func (t *turn) postChat(ctx context.Context, input, answer string) {
 	t.fire(ctx, "post_chat", &hooks.Event{Input: input, Response: hooks.String(answer)}, 0)
 }
 
-// surface is where the chat is shown: on a speaker, in the chat.
-func (t *turn) surface() *string { return hooks.String("chat") }
+// surface is where the chat is shown.
+func (t *turn) surface() *string { return hooks.String(t.chat.Surface()) }

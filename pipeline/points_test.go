@@ -335,7 +335,7 @@ func TestToolsThroughHooks(t *testing.T) {
 			"Never mind. And that is that.",
 		},
 		"withheld": {
-			func(s *spy) { s.at("tools_filter", func(e *hooks.Event) { e.Tools = nil }) }, "",
+			func(s *spy) { s.at("tools_filter", func(e *hooks.Event) { e.Tools = nil }) }, "There is no tool get_time. And that is that.",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -367,8 +367,10 @@ func TestPromptAndGhost(t *testing.T) {
 		s.at("ghost_inject", func(e *hooks.Event) { e.GhostText = hooks.String("light rain") })
 		var request dialog.Request
 		r := hooked(t, s, func(o *pipeline.Options) {
-			o.SystemPrompt = "Be brief."
-			o.Ghost = func(c []hooks.Contribution) string { return fmt.Sprint(c) }
+			o.Prompt = func(c pipeline.Chat, parts []string) string {
+				return "Be brief in the " + c.Name() + ".\n\n" + strings.Join(parts, "\n")
+			}
+			o.Ghost = func(c pipeline.Chat, list []hooks.Contribution) string { return fmt.Sprint(c.Name(), " ", list) }
 			o.Model = model(func(_ context.Context, req dialog.Request, yield func(dialog.Delta, error) bool) {
 				request = req
 				yield(dialog.Delta{Text: "Yes."}, nil)
@@ -381,7 +383,7 @@ func TestPromptAndGhost(t *testing.T) {
 		for _, m := range request.Messages {
 			got = append(got, string(m.Role)+": "+m.Content)
 		}
-		want := []string{"system: Be brief.\n\nfrom pre_chat\nfrom prompt_inject", "user: [{spy light rain}]", "user: is it raining"}
+		want := []string{"system: Be brief in the kitchen.\n\nfrom pre_chat\nfrom prompt_inject", "user: kitchen [{spy light rain}]", "user: is it raining"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("request (-want +got):\n%s", diff)
 		}
@@ -449,7 +451,7 @@ func TestHostileHandlersDontMakeItStutter(t *testing.T) {
 	hostile := map[string]hooks.Func{
 		"sleeps": func(ctx context.Context, _ *hooks.Event) error { <-ctx.Done(); return nil },
 		"ignores everything": func(context.Context, *hooks.Event) error {
-			time.Sleep(time.Hour)
+			time.Sleep(10 * time.Second)
 			return nil
 		},
 		"panics":        func(context.Context, *hooks.Event) error { panic("oh") },
@@ -476,7 +478,7 @@ func TestHostileHandlersDontMakeItStutter(t *testing.T) {
 				if name != "returns trash" && r.heard() != 120*50 {
 					t.Errorf("%d frames of speech, want %d", r.heard(), 120*50)
 				}
-				time.Sleep(2 * time.Hour) // until the last handler has had enough
+				time.Sleep(30 * time.Second) // until the last handler has had enough
 				// Three misses at each point, and then the breakers are open; once for each minute again.
 				if d := time.Duration(record.Stages.End); d > 2*time.Minute+2*time.Second {
 					t.Errorf("the turn took %v", d)

@@ -172,7 +172,7 @@ func (s *speech) play(ctx context.Context, stream *audio.Stream, watchdog *watch
 		if !speak || !speakable(text) {
 			continue
 		}
-		o.Bus.Publish(event.Said{At: o.Clock.Now(), Run: s.t.record.Run, Text: text})
+		o.Bus.Publish(event.Said{At: o.Clock.Now(), Run: s.t.record.Run, Text: text, Private: s.t.private})
 		s.begin(text, stream.Written())
 		if err := s.synthesize(ctx, stream, watchdog, c, text); err != nil {
 			return err

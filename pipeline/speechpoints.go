@@ -93,7 +93,10 @@ func (h *streamHooks) audio(ctx context.Context, t *turn, stream *audio.Stream, 
 	e := &hooks.Event{Metadata: about}
 	t.fire(ctx, "tts_chunk_audio", e, budget)
 
-	carrier, _ := e.Metadata["audio"].(map[string]any)
+	carrier, ok := e.Metadata["audio"].(map[string]any)
+	if !ok {
+		return frames
+	}
 	switch data := carrier["audio_bytes"].(type) {
 	case nil:
 		return nil // the chunk is dropped

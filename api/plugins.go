@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"net/http"
+)
+
+// Plugins are those that the appliance found.
+type Plugins interface {
+	List() []Plugin
+	// SetEnabled enables a plugin, or disables it. The choice lasts.
+	SetEnabled(ctx context.Context, name string, enabled bool) error
+	// Reload reads a plugin anew. If that fails, the old one goes on.
+	Reload(ctx context.Context, name string) error
+	// Rescan finds plugins that came or went.
+	Rescan(ctx context.Context) error
+}
+
+// A Plugin is what there is to know of one.
+type Plugin struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version,omitempty"`
+	Description string   `json:"description,omitempty"`
+	System      bool     `json:"system"` // it came with the appliance
+	Enabled     bool     `json:"enabled"`
+	Loaded      bool     `json:"loaded"`
+	Commands    int      `json:"voice_commands"`
+	Network     []string `json:"network,omitempty"` // the hosts that it may reach
+	Errors      []string `json:"errors,omitempty"`  // of the last attempt to load it
+	Hooks       []Hook   `json:"hooks,omitempty"`
+}
+
+// A Hook is what a plugin's handlers of a point did since the appliance was started.
+type Hook struct {
+	Point    string  `json:"point"`
+	Calls    uint64  `json:"calls"`
+	Misses   uint64  `json:"misses"`
+	Failures uint64  `json:"failures"`
+	Mean     float64 `json:"mean_ms"`
+	Worst    float64 `json:"worst_ms"`
+	Error    string  `json:"error,omitempty"` // the last
+}
+
+func (o *Options) pluginRoutes(mux *http.ServeMux) {
+	p := o.Plugins
+	mux.HandleFunc("GET /api/plugins", o.serve(func(*http.Request) (any, error) { return p.List(), nil }))
+	mux.HandleFunc("PUT /api/plugins/{name}/enabled", o.serve(func(r *http.Request) (any, error) {
+		var enabled bool
+		if err := read(r, &enabled); err != nil {
+			return nil, err
+		}
+		return nil, p.SetEnabled(r.Context(), r.PathValue("name"), enabled)
+	}))
+	mux.HandleFunc("POST /api/plugins/{name}/reload", o.serve(func(r *http.Request) (any, error) {
+		return nil, p.Reload(r.Context(), r.PathValue("name"))
+	}))
+	mux.HandleFunc("POST /api/plugins/rescan", o.serve(func(r *http.Request) (any, error) { return nil, p.Rescan(r.Context()) }))
+}
