@@ -16,14 +16,22 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 
 	"bellbird/hooks"
 )
 
 // A Runtime makes functions of a handler file.
 type Runtime interface {
-	// Load runs the source of a file of plugin m, which keeps what it wants to keep in state.
-	Load(ctx context.Context, m *Manifest, file string, source []byte, state *State) (Unit, error)
+	// Load runs the source of a file of a plugin.
+	Load(ctx context.Context, owner *Owner, file string, source []byte) (Unit, error)
+}
+
+// An Owner is a plugin as its files have it.
+type Owner struct {
+	Manifest *Manifest
+	State    *State // nil: it can't keep anything
+	Web      Web    // nil: it has no network
 }
 
 // A Unit is a loaded file. All its functions share one set of globals.
@@ -34,13 +42,15 @@ type Unit interface {
 
 // Options say where plugins are. Directories that are not there have none.
 type Options struct {
-	SystemDir string // of plugins that come with the appliance
+	Builtin   fs.FS  // has plugins that come with the program itself, each in a directory; nil: none does
+	SystemDir string // of plugins that come with the appliance, and take the place of builtin ones
 	UserDir   string // of those that its user put there
 	StateDir  string // where the plugins' states are kept, and which are enabled
 
 	// The runtimes of the files of either band, by extension, such as ".star".
 	SystemRuntimes, UserRuntimes map[string]Runtime
 
+	Web    Web // nil: plugins have no network
 	Runner *hooks.Runner
 	Logger *slog.Logger // nil: none
 }
@@ -57,11 +67,13 @@ type Loader struct {
 // An Info is what there is to know of a plugin.
 type Info struct {
 	Manifest Manifest
-	Dir      string
+	Dir      string // "": it is built in
 	Band     hooks.Band
 	Enabled  bool
 	Loaded   bool
 	Errors   []string // of the last attempt to load it
+
+	builtin fs.FS // its files, if it is built in
 }
 
 type plugin struct {
@@ -99,7 +111,7 @@ func (l *Loader) Scan(ctx context.Context) error {
 	if err := l.readChoice(); err != nil {
 		return err
 	}
-	loaded := 0
+	loaded := l.takeBuiltin(ctx)
 	for _, band := range []hooks.Band{hooks.System, hooks.User} {
 		dir := l.o.SystemDir
 		if band == hooks.User {
@@ -119,24 +131,72 @@ func (l *Loader) Scan(ctx context.Context) error {
 	return nil
 }
 
+// takeBuiltin takes in what comes with the program, and returns how many of them were loaded.
+func (l *Loader) takeBuiltin(ctx context.Context) (loaded int) {
+	if l.o.Builtin == nil {
+		return 0
+	}
+	entries, err := fs.ReadDir(l.o.Builtin, ".")
+	if err != nil {
+		l.o.Logger.Error("the program's own plugins can't be read", "err", err)
+	}
+	for _, e := range entries {
+		files, err := fs.Sub(l.o.Builtin, e.Name())
+		if err == nil && l.takeIn(ctx, Info{builtin: files, Band: hooks.System}) {
+			loaded++
+		}
+	}
+	return loaded
+}
+
+// files are those of a plugin. What a link leads to must lie within its directory.
+func (l *Loader) files(i *Info) (files fs.FS, end func(), err error) {
+	if i.builtin != nil {
+		return i.builtin, func() {}, nil
+	}
+	root, err := os.OpenRoot(i.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return root.FS(), func() { root.Close() }, nil
+}
+
+// manifest reads the manifest of a plugin.
+func (l *Loader) manifest(i *Info) (*Manifest, error) {
+	files, end, err := l.files(i)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	m, err := readManifest(files)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(i.Dir, manifestName), err)
+	}
+	return m, nil
+}
+
 // take takes in the plugin in a directory, if there is one, and reports whether it was loaded.
 func (l *Loader) take(ctx context.Context, dir string, band hooks.Band) (loaded bool) {
-	if _, err := os.Stat(filepath.Join(dir, manifestName)); err != nil {
-		return false // no plugin
-	}
-	m, err := ReadManifest(dir)
+	return l.takeIn(ctx, Info{Dir: dir, Band: band})
+}
+
+func (l *Loader) takeIn(ctx context.Context, i Info) (loaded bool) {
+	m, err := l.manifest(&i)
 	if err != nil {
-		l.o.Logger.Error("plugin", "err", err)
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) { // then there is no plugin
+			l.o.Logger.Error("plugin", "err", err)
+		}
 		return false
 	}
 	if old := l.plugins[m.Name]; old != nil {
-		if old.Dir == dir || old.Band > band {
-			return false // there already, or the user has one of that name
+		if old.Dir == i.Dir || old.Band > i.Band || i.builtin != nil {
+			return false // there already, or from a place that comes first
 		}
-		l.o.Logger.Warn("a plugin takes the place of another of its name", "plugin", m.Name, "dir", dir, "instead of", old.Dir)
+		l.o.Logger.Warn("a plugin takes the place of another of its name", "plugin", m.Name, "dir", i.Dir, "instead of", old.Dir)
 		l.unload(old)
 	}
-	p := &plugin{Info: Info{Manifest: *m, Dir: dir, Band: band, Enabled: l.enabled(m)}}
+	i.Manifest, i.Enabled = *m, l.enabled(m)
+	p := &plugin{Info: i}
 	l.plugins[m.Name] = p
 	return p.Enabled && l.load(ctx, p) == nil
 }
@@ -196,7 +256,7 @@ func (l *Loader) Reload(ctx context.Context, name string) error {
 	if p == nil {
 		return fmt.Errorf("plugin %q: %w", name, ErrUnknown)
 	}
-	m, err := ReadManifest(p.Dir)
+	m, err := l.manifest(&p.Info)
 	if err == nil && m.Name != name {
 		err = fmt.Errorf("%s: its name is %q now", p.Dir, m.Name)
 	}
@@ -259,12 +319,13 @@ func (l *Loader) unload(p *plugin) {
 
 // handlers are what the plugin's manifest declares: hooks in the order of their names, then voice commands in theirs.
 func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, error) {
-	root, err := os.OpenRoot(p.Dir) // what a link leads to must lie within
+	files, end, err := l.files(&p.Info)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	m := &p.Manifest
+	defer end()
+	m := p.Manifest // as it is now: units keep it
+	owner := &Owner{Manifest: &m, State: p.state, Web: l.o.Web}
 	priority := hooks.DefaultPriority
 	if m.Priority != nil {
 		priority = *m.Priority
@@ -273,7 +334,7 @@ func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, erro
 	var all []hooks.Handler
 	add := func(point, file string, match *hooks.Match, priority int) error {
 		if units[file] == nil {
-			unit, err := l.unit(ctx, root, p, file)
+			unit, err := l.unit(ctx, files, p.Band, owner, file)
 			if errors.Is(err, fs.ErrNotExist) {
 				p.Errors = append(p.Errors, err.Error())
 				l.o.Logger.Warn("plugin", "plugin", m.Name, "err", err)
@@ -317,16 +378,16 @@ func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, erro
 // firstPriority is the last one of those that come before everything that may change the input.
 const firstPriority = 19
 
-func (l *Loader) unit(ctx context.Context, root *os.Root, p *plugin, file string) (Unit, error) {
+func (l *Loader) unit(ctx context.Context, files fs.FS, band hooks.Band, owner *Owner, file string) (Unit, error) {
 	runtimes := l.o.SystemRuntimes
-	if p.Band == hooks.User {
+	if band == hooks.User {
 		runtimes = l.o.UserRuntimes
 	}
 	runtime := runtimes[filepath.Ext(file)]
 	if runtime == nil {
 		return nil, fmt.Errorf("%s: handlers can be written in %v", file, slices.Sorted(maps.Keys(runtimes)))
 	}
-	f, err := root.Open(file)
+	f, err := files.Open(filepath.ToSlash(filepath.Clean(file)))
 	if err != nil {
 		return nil, err
 	}
@@ -338,7 +399,7 @@ func (l *Loader) unit(ctx context.Context, root *os.Root, p *plugin, file string
 	if len(source) > maxHandler {
 		return nil, fmt.Errorf("%s: larger than %d bytes", file, maxHandler)
 	}
-	return runtime.Load(ctx, &p.Manifest, file, source, p.state)
+	return runtime.Load(ctx, owner, file, source)
 }
 
 func (l *Loader) ready(ctx context.Context, loaded int, reason string) {

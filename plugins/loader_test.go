@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"bellbird/hooks"
@@ -352,5 +353,72 @@ func TestWatch(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A plugin that is built in comes first, and a directory's takes its place.
+func TestBuiltin(t *testing.T) {
+	r := newRig(t)
+	r.o.Builtin = fstest.MapFS{
+		"own/plugin.json":  {Data: []byte(appender("own", "")["plugin.json"])},
+		"own/hooks/a.star": {Data: []byte(appender("own", "")["hooks/a.star"])},
+		"same/plugin.json": {Data: []byte(`{"name":"same","default_enabled":true,"capabilities":{"hooks":{"post_stt":"a.star"}}}`)},
+		"same/a.star":      {Data: []byte("def post_stt(event):\n    event.input += ' builtin'\n")},
+		"README":           {Data: []byte("no plugin")},
+	}
+	r.Loader = plugins.New(r.o)
+	write(t, filepath.Join(r.o.UserDir, "u"), appender("u", ""))
+	write(t, filepath.Join(r.o.SystemDir, "same"), appender("same", ""))
+	r.scan(t)
+	if got := r.fire(t, "post_stt", "x"); got != "x own same u" {
+		t.Errorf("input %q", got)
+	}
+	if i := r.info(t, "own"); i.Band != hooks.System || i.Dir != "" || !i.Loaded {
+		t.Errorf("%+v", i)
+	}
+	if err := r.Reload(t.Context(), "own"); err != nil {
+		t.Error(err)
+	}
+	if err := r.SetEnabled(t.Context(), "own", false); err != nil {
+		t.Error(err)
+	}
+	if got := r.fire(t, "post_stt", "x"); got != "x same u" {
+		t.Errorf("disabled: input %q", got)
+	}
+	r.scan(t)
+	if got := r.fire(t, "post_stt", "x"); got != "x same u" {
+		t.Errorf("scanned again: input %q", got)
+	}
+}
+
+// What a plugin does otherwise than its trials say is a fault, whatever it makes of it.
+func TestFaultsOfTrials(t *testing.T) {
+	for name, test := range map[string]struct{ body, trial, want string }{
+		"not called":       {`pass`, `"system":[{"call":"tts.stop"}]`, "it did not call system.tts.stop"},
+		"not expected":     {`event.metadata["system"].tts.stop()`, `"system":[]`, "it calls system.tts.stop({}), which is not in the trial"},
+		"other arguments":  {`event.metadata["system"].volume.set(3)`, `"system":[{"call":"volume.set","args":[4]}]`, `with {"percent":3}, not system.volume.set with {"percent":4}`},
+		"wrong arguments":  {`event.metadata["system"].volume.set(300)`, `"system":[{"call":"volume.set","args":[30]}]`, "300 is not from 0 to 100"},
+		"not asked":        {`pass`, `"http":[{"url":"http://x/"}]`, "it did not ask for http://x/"},
+		"another request":  {`http.get("http://x/y")`, `"http":[{"url":"http://x/"}]`, "which is not in the trial"},
+		"not listed":       {`http.get("http://y/")`, `"http":[{"url":"http://y/"}]`, "not listed"},
+		"another body":     {`http.post("http://x/", body="b")`, `"http":[{"url":"http://x/","method":"POST","sent":"c"}]`, `it sends "b"`},
+		"another state":    {`state.save("a", 1)`, `"want_state":{"a":2}`, "state: a is 1, not 2"},
+		"it fails":         {`fail("broken")`, `"want":{}`, "broken"},
+		"no fault":         {`state.save("a", state.get("a") + 1)`, `"state":{"a":1},"want_state":{"a":2}`, ""},
+		"the power failed": {`event.metadata["system"].tts.stop()`, `"system":[{"call":"tts.stop","error":"no voice"}]`, "no voice"},
+	} {
+		dir := write(t, t.TempDir(), map[string]string{
+			"plugin.json":  `{"name":"p","network":["x"],"capabilities":{"hooks":{"post_chat":"a.star"}}}`,
+			"a.star":       "def post_chat(event):\n    " + test.body + "\n",
+			"tests/a.json": `[{"name":"n","point":"post_chat","event":{"input":"x"},` + test.trial + `}]`,
+		})
+		verdicts, err := plugins.Try(t.Context(), dir, map[string]plugins.Runtime{".star": starlark.Runtime{}}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := strings.Join(verdicts[0].Faults, "; "); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: faults %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ type Manifest struct {
 	PrivacyAware   bool     `json:"privacy_aware"`
 	Surfaces       []string `json:"surfaces"`    // nil: everywhere
 	FailClosed     []string `json:"fail_closed"` // points at which a failure of this plugin is a refusal
+	Network        []string `json:"network"`     // hosts that it may reach, such as "ha.local:8123" or "*.example.org"
 
 	Capabilities Capabilities `json:"capabilities"`
 
@@ -75,8 +77,15 @@ var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // ReadManifest reads the manifest of the plugin in dir, and checks all that can be checked without running anything.
 func ReadManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, manifestName)
-	f, err := os.Open(path)
+	m, err := readManifest(os.DirFS(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, manifestName), err)
+	}
+	return m, nil
+}
+
+func readManifest(files fs.FS) (*Manifest, error) {
+	f, err := files.Open(manifestName)
 	if err != nil {
 		return nil, err
 	}
@@ -85,11 +94,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := parseManifest(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return m, nil
+	return parseManifest(text)
 }
 
 func parseManifest(text []byte) (*Manifest, error) {
@@ -107,6 +112,9 @@ func parseManifest(text []byte) (*Manifest, error) {
 	}
 	if !namePattern.MatchString(m.Name) {
 		return nil, fmt.Errorf("name %q: a plugin's name is made of a-z, 0-9, - and _, 64 at most", m.Name)
+	}
+	if err := checkHosts(m.Network); err != nil {
+		return nil, fmt.Errorf("network%w", err)
 	}
 	for point, file := range m.Capabilities.Hooks {
 		if err := checkFile(file); err != nil {
@@ -161,6 +169,6 @@ func unknownFields(text []byte) []string {
 }
 
 var (
-	topFields        = strings.Fields("name version description author url priority default_enabled privacy_aware surfaces fail_closed capabilities")
+	topFields        = strings.Fields("name version description author url priority default_enabled privacy_aware surfaces fail_closed network capabilities")
 	capabilityFields = strings.Fields("hooks voice_commands settings")
 )

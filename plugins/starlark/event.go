@@ -2,7 +2,6 @@ package starlark
 
 import (
 	"fmt"
-	"slices"
 
 	"go.starlark.net/starlark"
 
@@ -13,12 +12,13 @@ import (
 // dicts that can be changed in place. Containers are converted when they are first looked at, and back by flush.
 type event struct {
 	e     *hooks.Event
-	boxes map[string]starlark.Value
+	grant func(system any) Powers
+	boxes map[string]starlark.Value // nil: nothing was looked at
 }
 
 var _ starlark.HasSetField = (*event)(nil)
 
-func newEvent(e *hooks.Event) *event { return &event{e: e, boxes: make(map[string]starlark.Value)} }
+func (s *Script) newEvent(e *hooks.Event) *event { return &event{e: e, grant: s.o.Grant} }
 
 func (v *event) String() string        { return "<event>" }
 func (v *event) Type() string          { return "event" }
@@ -78,11 +78,7 @@ func (v *event) Attr(name string) (starlark.Value, error) {
 	case "context_parts":
 		return v.box(name, e.ContextParts)
 	case "metadata":
-		metadata := e.Metadata
-		if metadata == nil {
-			metadata = map[string]any{}
-		}
-		return v.box(name, metadata)
+		return v.metadata()
 	case "config":
 		return v.box(name, e.Config)
 	case "arguments":
@@ -111,8 +107,35 @@ func (v *event) box(name string, value any) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.boxes[name] = b
+	v.keep(name, b)
 	return b, nil
+}
+
+func (v *event) keep(name string, b starlark.Value) {
+	if v.boxes == nil {
+		v.boxes = make(map[string]starlark.Value)
+	}
+	v.boxes[name] = b
+}
+
+// metadata has the powers under "system", and what those are not, None.
+func (v *event) metadata() (starlark.Value, error) {
+	if b := v.boxes["metadata"]; b != nil {
+		return b, nil
+	}
+	values := make(map[string]any, len(v.e.Metadata))
+	for k, x := range v.e.Metadata {
+		values[k] = x
+	}
+	if s, ok := values[systemKey]; ok {
+		values[systemKey] = nil
+		if v.grant != nil {
+			if p := v.grant(s); p != nil {
+				values[systemKey] = &system{powers: p}
+			}
+		}
+	}
+	return v.box("metadata", values)
 }
 
 func (v *event) SetField(name string, value starlark.Value) error {
@@ -169,7 +192,7 @@ func (v *event) SetField(name string, value starlark.Value) error {
 		}
 		return nil
 	case "context_parts", "arguments", "tools", "metadata":
-		v.boxes[name] = value
+		v.keep(name, value)
 		return nil
 	case "chat_name", "chat_private", "surface", "config", "function_name":
 		return nil // stamped: what is written here has no effect, as in the contract
@@ -220,7 +243,7 @@ func unpower(name string, box starlark.Value) starlark.Value {
 	}
 	plain := starlark.NewDict(dict.Len())
 	for _, item := range dict.Items() {
-		if k, _ := starlark.AsString(item[0]); !slices.Contains([]string{"system", "captures"}, k) {
+		if k, _ := starlark.AsString(item[0]); k != systemKey && k != "captures" {
 			_ = plain.SetKey(item[0], item[1]) // fresh, not frozen
 		}
 	}

@@ -2,6 +2,7 @@ package starlark
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"bellbird/plugins"
@@ -15,10 +16,26 @@ type Runtime struct {
 var _ plugins.Runtime = Runtime{}
 
 // Load runs the source, in this process.
-func (r Runtime) Load(ctx context.Context, m *plugins.Manifest, file string, source []byte, state *plugins.State) (plugins.Unit, error) {
-	log := r.Logger
-	if log != nil {
-		log = log.With("plugin", m.Name)
+func (r Runtime) Load(ctx context.Context, owner *plugins.Owner, file string, source []byte) (plugins.Unit, error) {
+	o := Options{
+		Grant: func(system any) Powers {
+			if s, ok := system.(*plugins.System); ok && s != nil {
+				return s.Grant(owner)
+			}
+			return nil
+		},
+		Fetch: func(ctx context.Context, r plugins.Request) (*plugins.Response, error) {
+			if owner.Web == nil {
+				return nil, errors.New("http: there is no network here")
+			}
+			return owner.Web.Fetch(ctx, owner.Manifest, r)
+		},
 	}
-	return Run(ctx, file, source, Options{State: state, Logger: log})
+	if owner.State != nil {
+		o.State = owner.State
+	}
+	if r.Logger != nil {
+		o.Logger = r.Logger.With("plugin", owner.Manifest.Name)
+	}
+	return Run(ctx, file, source, o)
 }

@@ -1,6 +1,7 @@
 // Package starlark runs plugins that are written in Starlark, in this process. All handlers of a file share one set of
 // globals, which are frozen once the file has been run: what a plugin wants to remember goes into its state. A script
-// can do what its predeclared names let it do, and nothing else: it has no files, no network, no clock but time.now.
+// can do what its predeclared names and its event's system let it do, and nothing else: it has no files, and no clock but
+// time.now; what it reaches of the network is up to its owner.
 //
 // It bounds time (a call ends at its deadline) and steps, but not memory: a script that is not trusted runs in a process
 // of its own, around this package.
@@ -20,6 +21,7 @@ import (
 	"go.starlark.net/syntax"
 
 	"bellbird/hooks"
+	"bellbird/plugins"
 )
 
 // Options are what scripts get. The zero value is usable.
@@ -30,7 +32,21 @@ type Options struct {
 	// MaxSteps bounds a single call, and the loading of a file; default 10 million, about a second.
 	MaxSteps uint64
 
+	// Grant makes of what an event's metadata have under "system" what this script may do with it for the length of one
+	// call; nil is nothing. Without Grant that is always nothing.
+	Grant func(system any) Powers
+
+	// Fetch does the requests of the module "http"; nil: it can't do any.
+	Fetch func(ctx context.Context, r plugins.Request) (*plugins.Response, error)
+
 	Logger *slog.Logger // for print and log; nil: none
+}
+
+// Powers are what a script may have done by the appliance. A plugins.Granted is one.
+type Powers interface {
+	// Names are the powers' names with their dots, sorted.
+	Names() []string
+	Call(ctx context.Context, name string, args []any, kwargs map[string]any) (any, error)
 }
 
 // State is what a plugin keeps between runs.
@@ -51,6 +67,10 @@ type Script struct {
 	o       Options
 	name    string
 	globals starlark.StringDict
+
+	// of its threads; made once
+	print func(*starlark.Thread, string)
+	look  func(*starlark.Thread)
 }
 
 var dialect = &syntax.FileOptions{Set: true, While: true, TopLevelControl: true, GlobalReassign: true, Recursion: true}
@@ -64,8 +84,9 @@ func Run(ctx context.Context, name string, source []byte, o Options) (*Script, e
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Script{o: o, name: name}
-	thread, end := s.thread(ctx)
-	defer end()
+	s.print = func(_ *starlark.Thread, msg string) { s.o.Logger.Info("plugin says", "text", clip(msg)) }
+	s.look = s.lookAtClock
+	thread := s.thread(ctx)
 	globals, err := protect(func() (starlark.StringDict, error) {
 		return starlark.ExecFileOptions(dialect, thread, name, source, s.predeclared())
 	})
@@ -85,6 +106,7 @@ func (s *Script) predeclared() starlark.StringDict {
 		"re":     regexpModule,
 		"random": randomModule,
 		"log":    starlark.NewBuiltin("log", s.log),
+		"http":   httpModule(s.o.Fetch),
 		"state":  starlark.None,
 	}
 	if s.o.State != nil {
@@ -93,13 +115,27 @@ func (s *Script) predeclared() starlark.StringDict {
 	return names
 }
 
-// thread makes what a single call runs on. It is cancelled when ctx ends.
-func (s *Script) thread(ctx context.Context) (thread *starlark.Thread, end func()) {
-	thread = &starlark.Thread{Name: s.name, Print: func(_ *starlark.Thread, msg string) { s.o.Logger.Info("plugin says", "text", clip(msg)) }}
-	thread.SetMaxExecutionSteps(s.o.MaxSteps)
+// thread makes what a single call runs on. It ends soon after ctx.
+func (s *Script) thread(ctx context.Context) *starlark.Thread {
+	thread := &starlark.Thread{Name: s.name, Print: s.print, OnMaxSteps: s.look}
 	thread.SetLocal(contextKey, ctx)
-	stop := context.AfterFunc(ctx, func() { thread.Cancel("the deadline passed") })
-	return thread, func() { stop() }
+	thread.SetMaxExecutionSteps(min(stride, s.o.MaxSteps))
+	return thread
+}
+
+// stride is after how many steps a thread looks whether its time is over: about a tenth of a millisecond. That costs less
+// than to be told.
+const stride = 1000
+
+func (s *Script) lookAtClock(thread *starlark.Thread) {
+	switch steps := thread.ExecutionSteps(); {
+	case inTime(thread) != nil:
+		thread.Cancel("the deadline passed")
+	case steps >= s.o.MaxSteps:
+		thread.Cancel("too many steps")
+	default:
+		thread.SetMaxExecutionSteps(min(steps+stride, s.o.MaxSteps))
+	}
 }
 
 // contextKey is where built-ins find the context of their call: Starlark itself looks only between steps.
@@ -154,9 +190,8 @@ func (s *Script) Func(point string) (hooks.Func, error) {
 
 func (s *Script) handler(f starlark.Callable) hooks.Func {
 	return func(ctx context.Context, e *hooks.Event) error {
-		thread, end := s.thread(ctx)
-		defer end()
-		event := newEvent(e)
+		thread := s.thread(ctx)
+		event := s.newEvent(e)
 		_, err := protect(func() (starlark.Value, error) { return starlark.Call(thread, f, starlark.Tuple{event}, nil) })
 		if err != nil {
 			return explain(ctx, err)

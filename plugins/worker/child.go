@@ -3,19 +3,27 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"bellbird/hooks"
+	"bellbird/plugins"
 	"bellbird/plugins/starlark"
 )
 
 // Serve is the worker's side: it runs scripts for the host at the other end of the pipes, until they are closed. It is
 // what the appliance's program does when it was started as a worker.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) error {
+	if f, ok := in.(*os.File); ok {
+		in = pollable(f)
+	}
 	c := &child{
-		conn: newConn(in, out), log: log, units: make(map[uint64]*starlark.Script),
+		conn: newConn(in, out), log: log, units: make(map[uint64]*script),
 		calls: make(map[uint64]context.CancelFunc), replies: make(map[uint64]chan message),
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -32,12 +40,22 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) e
 	}
 }
 
+// pollable is f as the runtime's poller takes it. A read that waits for the poller lets the call that it has just read
+// go on in the same thread, while one that waits in the system makes it wait for another thread. Where that can't be had,
+// f serves as it is.
+func pollable(f *os.File) *os.File {
+	if syscall.SetNonblock(int(f.Fd()), true) != nil {
+		return f
+	}
+	return os.NewFile(f.Fd(), f.Name())
+}
+
 type child struct {
 	*conn
 	log *slog.Logger
 
 	mu      sync.Mutex
-	units   map[uint64]*starlark.Script
+	units   map[uint64]*script
 	calls   map[uint64]context.CancelFunc
 	asked   uint64
 	replies map[uint64]chan message
@@ -83,18 +101,16 @@ func (c *child) handle(ctx context.Context, m message) {
 	}
 }
 
+// A script is what was loaded of a unit.
+type script struct {
+	*starlark.Script
+	names atomic.Pointer[[]string] // of the powers; nil: it has not asked yet
+}
+
 func (c *child) do(ctx context.Context, m message) (*hooks.Event, error) {
+	ctx = context.WithValue(ctx, callKey{}, m.ID)
 	if m.Op == opLoad {
-		script, err := starlark.Run(ctx, m.File, []byte(m.Source), starlark.Options{
-			State: &remoteState{c, m.ID}, Logger: c.log.With("plugin", m.Plugin),
-		})
-		if err != nil {
-			return nil, err
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.units[m.ID] = script
-		return nil, nil
+		return nil, c.load(ctx, m)
 	}
 	c.mu.Lock()
 	script := c.units[m.Unit]
@@ -109,10 +125,125 @@ func (c *child) do(ctx context.Context, m message) (*hooks.Event, error) {
 	if m.Event == nil {
 		return nil, errors.New("a call without an event")
 	}
+	if m.System {
+		if m.Event.Metadata == nil {
+			m.Event.Metadata = make(map[string]any)
+		}
+		m.Event.Metadata[systemKey] = &remotePowers{c, script, m.Unit, m.ID}
+	}
 	if err := f(ctx, m.Event); err != nil {
 		return nil, err
 	}
 	return m.Event, nil
+}
+
+func (c *child) load(ctx context.Context, m message) error {
+	unit := new(script)
+	o := starlark.Options{
+		State: &remoteState{c, m.ID}, Logger: c.log.With("plugin", m.Plugin),
+		Grant: func(system any) starlark.Powers {
+			if p, ok := system.(*remotePowers); ok {
+				return p
+			}
+			return nil
+		},
+		Fetch: func(ctx context.Context, r plugins.Request) (*plugins.Response, error) {
+			call, _ := ctx.Value(callKey{}).(uint64)
+			reply, err := c.ask(ctx, message{Do: doFetch, Unit: m.ID, Call: call, Request: &r})
+			return reply.Response, err
+		},
+	}
+	var err error
+	if unit.Script, err = starlark.Run(ctx, m.File, []byte(m.Source), o); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.units[m.ID] = unit
+	return nil
+}
+
+// callKey is where the context of a call has its number.
+type callKey struct{}
+
+// ask asks the host for something. When ctx ends first, nobody waits for the answer any more.
+func (c *child) ask(ctx context.Context, m message) (message, error) {
+	if n := size(m.Args) + size(m.Kwargs) + size(m.Value); n > maxAsk {
+		return message{}, fmt.Errorf("%d bytes are too large", n)
+	}
+	reply := make(chan message, 1)
+	c.mu.Lock()
+	c.asked++
+	m.Op, m.ID = opAsk, c.asked
+	c.replies[m.ID] = reply
+	c.mu.Unlock()
+	forget := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.replies, m.ID)
+	}
+	if err := c.send(m); err != nil {
+		forget()
+		return message{}, err
+	}
+	select {
+	case r := <-reply:
+		if r.Error != "" {
+			return r, errors.New(r.Error)
+		}
+		return r, nil
+	case <-ctx.Done():
+		forget()
+		return message{}, context.Cause(ctx)
+	}
+}
+
+// size is about how large a value is when it is sent. That is asked first, since sending takes a few times the memory.
+func size(v any) int {
+	n := 8
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case []byte:
+		n += len(v)
+	case []any:
+		for _, x := range v {
+			n += size(x)
+		}
+	case map[string]any:
+		for k, x := range v {
+			n += len(k) + size(x)
+		}
+	}
+	return n
+}
+
+// remotePowers are what a call may have done by the host.
+type remotePowers struct {
+	c      *child
+	script *script
+	unit   uint64
+	call   uint64
+}
+
+var _ starlark.Powers = (*remotePowers)(nil)
+
+// Names asks for the names once for each unit.
+func (p *remotePowers) Names() []string {
+	if names := p.script.names.Load(); names != nil {
+		return *names
+	}
+	r, err := p.c.ask(context.Background(), message{Do: doNames, Unit: p.unit, Call: p.call}) // answered at once
+	if err != nil {
+		return nil
+	}
+	p.script.names.Store(&r.Names)
+	return r.Names
+}
+
+func (p *remotePowers) Call(ctx context.Context, name string, args []any, kwargs map[string]any) (any, error) {
+	r, err := p.c.ask(ctx, message{Do: doPower, Unit: p.unit, Call: p.call, Key: name, Args: args, Kwargs: kwargs})
+	return r.Value, err
 }
 
 // remoteState is a plugin's state, which the host keeps.
@@ -122,24 +253,12 @@ type remoteState struct {
 }
 
 func (s *remoteState) ask(m message) (message, error) {
-	reply := make(chan message, 1)
-	s.c.mu.Lock()
-	s.c.asked++
-	m.Op, m.ID, m.Unit = opState, s.c.asked, s.unit
-	s.c.replies[m.ID] = reply
-	s.c.mu.Unlock()
-	if err := s.c.send(m); err != nil {
-		return message{}, err
-	}
-	r := <-reply // the host answers at once, or is gone, and then so are we
-	if r.Error != "" {
-		return r, errors.New(r.Error)
-	}
-	return r, nil
+	m.Unit = s.unit
+	return s.c.ask(context.Background(), m) // the host answers at once, or is gone, and then so are we
 }
 
 func (s *remoteState) Get(key string, def any) any {
-	r, err := s.ask(message{Do: "get", Key: key})
+	r, err := s.ask(message{Do: doGet, Key: key})
 	if err != nil || !r.Found {
 		return def
 	}
@@ -147,7 +266,7 @@ func (s *remoteState) Get(key string, def any) any {
 }
 
 func (s *remoteState) All() map[string]any {
-	r, err := s.ask(message{Do: "all"})
+	r, err := s.ask(message{Do: doAll})
 	if err != nil {
 		return nil
 	}
@@ -156,12 +275,12 @@ func (s *remoteState) All() map[string]any {
 }
 
 func (s *remoteState) Save(key string, value any) error {
-	_, err := s.ask(message{Do: "save", Key: key, Value: value})
+	_, err := s.ask(message{Do: doSave, Key: key, Value: value})
 	return err
 }
 
 func (s *remoteState) Delete(key string) error {
-	_, err := s.ask(message{Do: "delete", Key: key})
+	_, err := s.ask(message{Do: doDelete, Key: key})
 	return err
 }
 

@@ -3,8 +3,9 @@
 // moment, and not the appliance.
 //
 // The host is a plugins.Runtime. It starts the worker when it is first needed, sends it the plugins' sources and their
-// calls, and answers for their states. A call that doesn't end at its deadline gets a moment to notice; then the worker
-// is killed, what was under way in it fails, and everything is loaded into a new one.
+// calls, answers for their states, and does what they ask of the appliance and of the network. A call that doesn't end at
+// its deadline gets a moment to notice; then the worker is killed, what was under way in it fails, and everything is
+// loaded into a new one.
 package worker
 
 import (
@@ -15,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -57,8 +59,9 @@ type process struct {
 	stdin io.Closer
 	gone  chan struct{} // closed when it has ended
 
-	mu    sync.Mutex
-	calls map[uint64]*pending
+	mu     sync.Mutex
+	calls  map[uint64]*pending
+	asking int // how much of what it asked for is under way
 }
 
 // A pending call waits for its answer.
@@ -67,15 +70,19 @@ type pending struct {
 	began  time.Time
 	late   bool // it was told to end, and didn't
 	blamed bool // for the end of the worker
+
+	// What the worker asks for in this call is done in its context and with its powers.
+	unit    uint64
+	ctx     context.Context
+	granted *plugins.Granted // nil: it has none
 }
 
 type unit struct {
 	host   *Host
 	id     uint64
-	plugin string
+	owner  *plugins.Owner
 	file   string
 	source string
-	state  *plugins.State
 }
 
 var _ plugins.Runtime = (*Host)(nil)
@@ -115,14 +122,14 @@ func (h *Host) Close() {
 }
 
 // Load runs the source in the worker.
-func (h *Host) Load(ctx context.Context, m *plugins.Manifest, file string, source []byte, state *plugins.State) (plugins.Unit, error) {
+func (h *Host) Load(ctx context.Context, owner *plugins.Owner, file string, source []byte) (plugins.Unit, error) {
 	p, err := h.process(ctx)
 	if err != nil {
 		return nil, err
 	}
 	h.mu.Lock()
 	h.ids++
-	u := &unit{h, h.ids, m.Name, file, string(source), state}
+	u := &unit{h, h.ids, owner, file, string(source)}
 	h.units[u.id] = u
 	h.mu.Unlock()
 	if err := u.load(ctx, p); err != nil {
@@ -137,7 +144,7 @@ func (h *Host) Load(ctx context.Context, m *plugins.Manifest, file string, sourc
 func (u *unit) load(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTime, fmt.Errorf("%s: it was not loaded within %v", u.file, loadTime))
 	defer cancel()
-	_, err := p.call(ctx, message{Op: opLoad, ID: u.id, Plugin: u.plugin, File: u.file, Source: u.source})
+	_, err := p.call(ctx, message{Op: opLoad, ID: u.id, Plugin: u.owner.Manifest.Name, File: u.file, Source: u.source}, nil)
 	return err
 }
 
@@ -204,7 +211,7 @@ func (h *Host) start(s *start) {
 			if err == nil {
 				continue
 			}
-			h.o.Logger.Error("a plugin can't be loaded into a new worker", "plugin", u.plugin, "file", u.file, "err", err)
+			h.o.Logger.Error("a plugin can't be loaded into a new worker", "plugin", u.owner.Manifest.Name, "file", u.file, "err", err)
 			if errors.Is(err, hooks.ErrKilled) {
 				units, again = slices.Delete(units, i, i+1), true
 				<-p.gone
@@ -239,6 +246,11 @@ func (h *Host) spawn() (*process, error) {
 		return nil, fmt.Errorf("plugin worker: %w", err)
 	}
 	p := &process{conn: newConn(out, in), cmd: cmd, stdin: in, gone: make(chan struct{}), calls: make(map[uint64]*pending)}
+	// One that reads nothing any more is ended, so that nobody waits for it for ever.
+	if f, ok := in.(*os.File); ok {
+		p.limit = f.SetWriteDeadline
+	}
+	p.broken = func() { cmd.Process.Kill() }
 	go h.serve(p)
 	return p, nil
 }
@@ -307,41 +319,9 @@ func (h *Host) handle(p *process, m message) {
 		if c != nil {
 			c.answer <- m
 		}
-	case opState:
-		h.mu.Lock()
-		u := h.units[m.Unit]
-		h.mu.Unlock()
-		go func() { // it may have to wait for the disk
-			reply := message{Op: opReply, ID: m.ID}
-			if u == nil {
-				reply.Error = "there is no such unit"
-			} else if err := u.answer(m, &reply); err != nil {
-				reply.Error = err.Error()
-			}
-			_ = p.send(reply) // the worker is gone, then
-		}()
+	case opAsk:
+		h.asked(p, m)
 	}
-}
-
-// answer does what the worker asks for with the state of a plugin.
-func (u *unit) answer(m message, reply *message) error {
-	type missing struct{}
-	switch m.Do {
-	case "get":
-		reply.Value = u.state.Get(m.Key, missing{})
-		if reply.Found = reply.Value != any(missing{}); !reply.Found {
-			reply.Value = nil
-		}
-	case "all":
-		reply.Value = u.state.All()
-	case "save":
-		return u.state.Save(m.Key, m.Value)
-	case "delete":
-		return u.state.Delete(m.Key)
-	default:
-		return fmt.Errorf("the state has no %q", m.Do)
-	}
-	return nil
 }
 
 // Func returns a function that calls the worker's.
@@ -352,7 +332,7 @@ func (u *unit) Func(point string) (hooks.Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.call(ctx, message{Op: opCheck, ID: u.host.id(), Unit: u.id, Point: point}); err != nil {
+	if _, err := p.call(ctx, message{Op: opCheck, ID: u.host.id(), Unit: u.id, Point: point}, nil); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, e *hooks.Event) error {
@@ -360,17 +340,21 @@ func (u *unit) Func(point string) (hooks.Func, error) {
 		if err != nil {
 			return err
 		}
-		m, err := p.call(ctx, message{Op: opCall, ID: u.host.id(), Unit: u.id, Point: point, Event: e})
+		system := e.Metadata[systemKey]
+		var granted *plugins.Granted
+		if s, ok := system.(*plugins.System); ok && s != nil {
+			granted = s.Grant(u.owner)
+		}
+		m, err := p.call(ctx, message{Op: opCall, ID: u.host.id(), Unit: u.id, Point: point, Event: e, System: granted != nil}, granted)
 		if err != nil {
 			return err
 		}
-		system := e.Metadata["system"]
 		*e = *m.Event
 		if system != nil {
 			if e.Metadata == nil {
 				e.Metadata = make(map[string]any)
 			}
-			e.Metadata["system"] = system
+			e.Metadata[systemKey] = system
 		}
 		return nil
 	}, nil
@@ -385,8 +369,11 @@ func (h *Host) id() uint64 {
 
 // call sends a message and waits for its answer. If ctx ends first, the worker is told, and if it doesn't end the call
 // then, it is killed: the error is hooks.ErrKilled.
-func (p *process) call(ctx context.Context, m message) (message, error) {
-	c := &pending{answer: make(chan message, 1), began: time.Now()}
+func (p *process) call(ctx context.Context, m message, granted *plugins.Granted) (message, error) {
+	c := &pending{answer: make(chan message, 1), began: time.Now(), unit: m.Unit, ctx: ctx, granted: granted}
+	if m.Op == opLoad {
+		c.unit = m.ID
+	}
 	p.mu.Lock()
 	if p.calls == nil {
 		p.mu.Unlock()

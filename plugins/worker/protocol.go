@@ -3,193 +3,154 @@ package worker
 import (
 	"bufio"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"bellbird/hooks"
+	"bellbird/plugins"
 )
 
-// The protocol, over a pair of pipes. A frame is two 32-bit numbers, big endian, the lengths of what follows: a message
-// in JSON, and the bytes that it refers to. Where a value in an event is bytes, the JSON has {"$bytes": n} for the n-th
-// of the message's blobs, whose lengths it lists.
+// The protocol, over a pair of pipes. A frame is a 32-bit number, big endian, the length of what follows: a message as
+// codec.go writes it.
 //
-// The host sends load, call and cancel, each with a number of its own; the worker answers load and call with the same
-// number. The worker in turn sends state requests, numbered by itself, and the host answers them.
+// The host sends load, check, call and cancel, each with a number of its own; the worker answers all but the last with
+// the same number. While it has not, it may ask for something in turn, in messages numbered by itself, which the host
+// answers: for the plugin's state, and, naming the call in which it asks, for a power or for a request to a server.
 
 // A message is everything that is ever sent. Which fields it has depends on Op.
 type message struct {
-	Op string `json:"op"`
-	ID uint64 `json:"id"`
+	Op op
+	ID uint64
 
 	// load: the unit gets the number of the load.
-	Plugin string `json:"plugin,omitempty"`
-	File   string `json:"file,omitempty"`
-	Source string `json:"source,omitempty"`
+	Plugin string
+	File   string
+	Source string
 
-	// call, and its answer; a state request belongs to a unit too
-	Unit  uint64       `json:"unit,omitempty"`
-	Point string       `json:"point,omitempty"`
-	Event *hooks.Event `json:"event,omitempty"`
+	// call, and its answer; whoever asks belongs to a unit too
+	Unit   uint64
+	Point  string
+	Event  *hooks.Event
+	System bool // there are powers to be asked for
 
-	// state, and its answer
-	Do    string `json:"do,omitempty"` // get, all, save, delete
-	Key   string `json:"key,omitempty"`
-	Value any    `json:"value,omitempty"`
-	Found bool   `json:"found,omitempty"`
+	// ask, and its answer
+	Do       string
+	Key      string // of the state, or the name of the power
+	Value    any
+	Found    bool
+	Call     uint64 // the load or call in which it is asked
+	Args     []any
+	Kwargs   map[string]any
+	Names    []string
+	Request  *plugins.Request
+	Response *plugins.Response
 
-	Error string `json:"error,omitempty"`
-	Blobs []int  `json:"blobs,omitempty"`
+	Error string
 }
+
+// An op is what a message is.
+type op byte
 
 // The operations.
 const (
-	opLoad   = "load"
-	opCheck  = "check" // whether a unit has a function for a point
-	opCall   = "call"
-	opCancel = "cancel"
-	opDone   = "done"  // the answer to load, check or call
-	opState  = "state" // from the worker
-	opReply  = "reply" // the answer to that
+	opLoad   op = 1 + iota
+	opCheck     // whether a unit has a function for a point
+	opCall      //
+	opCancel    //
+	opDone      // the answer to load, check or call
+	opAsk       // from the worker
+	opReply     // the answer to that
+)
+
+// What can be asked for.
+const (
+	doGet    = "get" // of the state, as are the next three
+	doAll    = "all"
+	doSave   = "save"
+	doDelete = "delete"
+	doNames  = "names" // of the powers
+	doPower  = "power"
+	doFetch  = "fetch"
 )
 
 const (
 	maxMessage = 16 << 20
-	maxBlobs   = 64 << 20
+	maxAsk     = 4 << 20  // of the values in what is asked for
+	keptBuffer = 64 << 10 // larger ones are not kept for the next message
 )
+
+// systemKey is where an event's metadata have the powers, which are no value and are not sent.
+const systemKey = "system"
 
 // A conn sends and receives messages. Sending may be done by several goroutines, receiving by one.
 type conn struct {
-	r *bufio.Reader
+	r  *bufio.Reader
+	in []byte
 
-	mu sync.Mutex
-	w  io.Writer
+	mu     sync.Mutex
+	w      io.Writer
+	out    []byte
+	limit  func(time.Time) error // the writer's SetWriteDeadline; nil: it may take its time
+	broken func()                // called when a message could not be written as a whole; nil: nobody is
 }
 
 func newConn(r io.Reader, w io.Writer) *conn { return &conn{r: bufio.NewReaderSize(r, 1<<16), w: w} }
 
+// sendWait is how long the other side may take to make room for a message.
+const sendWait = 2 * time.Second
+
+// send sends a message, or nothing of it if it is too large. After another error nothing more can be sent.
 func (c *conn) send(m message) error {
-	var blobs [][]byte
-	if m.Event != nil {
-		e := *m.Event
-		e.Metadata, _ = pack(e.Metadata, &blobs).(map[string]any)
-		m.Event = &e
-	}
-	total := 0
-	for _, b := range blobs {
-		m.Blobs = append(m.Blobs, len(b))
-		total += len(b)
-	}
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	if len(text) > maxMessage || total > maxBlobs {
-		return fmt.Errorf("a message of %d and %d bytes is too large", len(text), total)
-	}
-	frame := make([]byte, 8, 8+len(text)+total)
-	binary.BigEndian.PutUint32(frame, uint32(len(text)))
-	binary.BigEndian.PutUint32(frame[4:], uint32(total))
-	frame = append(frame, text...)
-	for _, b := range blobs {
-		frame = append(frame, b...)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, err = c.w.Write(frame)
+	e := encoder{b: append(c.out[:0], 0, 0, 0, 0)}
+	e.message(&m)
+	if cap(e.b) <= keptBuffer {
+		c.out = e.b
+	}
+	if e.err != nil {
+		return e.err
+	}
+	if len(e.b) > maxMessage {
+		return fmt.Errorf("a message of %d bytes is too large", len(e.b))
+	}
+	binary.BigEndian.PutUint32(e.b, uint32(len(e.b)-4))
+	if c.limit != nil {
+		if err := c.limit(time.Now().Add(sendWait)); err != nil {
+			return err
+		}
+	}
+	_, err := c.w.Write(e.b)
+	if err != nil && c.broken != nil {
+		c.broken()
+	}
 	return err
 }
 
 func (c *conn) receive() (m message, err error) {
-	var head [8]byte
-	if _, err := io.ReadFull(c.r, head[:]); err != nil {
+	head, err := c.r.Peek(4)
+	if err != nil {
 		return m, err
 	}
-	n, total := binary.BigEndian.Uint32(head[:]), binary.BigEndian.Uint32(head[4:])
-	if n > maxMessage || total > maxBlobs {
-		return m, fmt.Errorf("a message of %d and %d bytes is too large", n, total)
+	n := int(binary.BigEndian.Uint32(head))
+	if n > maxMessage {
+		return m, fmt.Errorf("a message of %d bytes is too large", n)
 	}
-	text, data := make([]byte, n), make([]byte, total)
-	if _, err := io.ReadFull(c.r, text); err != nil {
+	_, _ = c.r.Discard(4) // they are in the buffer
+	in := c.in
+	if cap(in) < n {
+		in = make([]byte, n)
+	}
+	in = in[:n]
+	if cap(in) <= keptBuffer {
+		c.in = in
+	}
+	if _, err := io.ReadFull(c.r, in); err != nil {
 		return m, err
 	}
-	if _, err := io.ReadFull(c.r, data); err != nil {
-		return m, err
-	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, err
-	}
-	var blobs [][]byte
-	for _, n := range m.Blobs {
-		if n < 0 || n > len(data) {
-			return m, errors.New("the blobs of a message don't add up")
-		}
-		blobs = append(blobs, data[:n:n])
-		data = data[n:]
-	}
-	if m.Event != nil {
-		metadata, err := unpack(m.Event.Metadata, blobs)
-		if err != nil {
-			return m, err
-		}
-		m.Event.Metadata, _ = metadata.(map[string]any)
-	}
-	return m, nil
-}
-
-const bytesKey = "$bytes"
-
-// pack takes the bytes out of a value.
-func pack(v any, blobs *[][]byte) any {
-	switch v := v.(type) {
-	case []byte:
-		*blobs = append(*blobs, v)
-		return map[string]any{bytesKey: len(*blobs) - 1}
-	case []any:
-		c := make([]any, len(v))
-		for i, x := range v {
-			c[i] = pack(x, blobs)
-		}
-		return c
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		c := make(map[string]any, len(v))
-		for k, x := range v {
-			if k != "system" { // a power is not a value
-				c[k] = pack(x, blobs)
-			}
-		}
-		return c
-	}
-	return v
-}
-
-// unpack puts the bytes back.
-func unpack(v any, blobs [][]byte) (any, error) {
-	var err error
-	switch v := v.(type) {
-	case []any:
-		for i := range v {
-			if v[i], err = unpack(v[i], blobs); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		if n, ok := v[bytesKey].(float64); ok && len(v) == 1 {
-			if i := int(n); i >= 0 && i < len(blobs) {
-				return blobs[i], nil
-			}
-			return nil, fmt.Errorf("there is no blob %v", n)
-		}
-		for k := range v {
-			if v[k], err = unpack(v[k], blobs); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
+	d := decoder{b: in}
+	d.message(&m)
+	return m, d.err
 }

@@ -24,10 +24,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv("BELLBIRD_TEST_WORKER") == "" {
 		os.Exit(m.Run())
 	}
-	var err error
-	if !underRace { // the race detector's own memory is far more than a worker may have
-		err = worker.Confine(worker.Memory)
+	if os.Getenv("BELLBIRD_TEST_WORKER") == "deaf" {
+		for { // until it is killed
+			time.Sleep(time.Hour)
+		}
 	}
+	memory := int64(worker.Memory)
+	if underRace { // the race detector's own memory is far more than a worker may have
+		memory = 0
+	}
+	_, err := worker.Sandbox(memory)
 	if err == nil {
 		err = worker.Serve(context.Background(), os.Stdin, os.Stdout, slog.New(slog.DiscardHandler))
 	}
@@ -49,11 +55,17 @@ func newHost(t testing.TB) *worker.Host {
 
 func load(t testing.TB, h *worker.Host, name, source string) plugins.Unit {
 	t.Helper()
+	return loadWith(t, h, name, source, nil)
+}
+
+func loadWith(t testing.TB, h *worker.Host, name, source string, web plugins.Web) plugins.Unit {
+	t.Helper()
 	state, err := plugins.OpenState(filepath.Join(t.TempDir(), name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := h.Load(context.Background(), &plugins.Manifest{Name: name}, name+".star", []byte(source), state)
+	owner := &plugins.Owner{Manifest: &plugins.Manifest{Name: name}, State: state, Web: web}
+	u, err := h.Load(context.Background(), owner, name+".star", []byte(source))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +114,7 @@ def handle(event):
 
 func TestErrorsComeBack(t *testing.T) {
 	h := newHost(t)
-	if _, err := h.Load(t.Context(), &plugins.Manifest{Name: "p"}, "p.star", []byte("def f(\n"), nil); err == nil {
+	if _, err := h.Load(t.Context(), &plugins.Owner{Manifest: &plugins.Manifest{Name: "p"}}, "p.star", []byte("def f(\n")); err == nil {
 		t.Error("a file with an error: no error")
 	}
 	u := load(t, h, "p", "def post_stt(event):\n    fail('broken')\n")
