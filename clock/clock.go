@@ -9,7 +9,12 @@ import (
 
 // A Clock tells the time and calls back later.
 type Clock interface {
+	// Now is the time of day. It steps when the machine's clock is set.
 	Now() time.Time
+
+	// Elapsed is the time that has passed since some moment, which is the same one until the program ends. Nothing
+	// makes it step.
+	Elapsed() time.Duration
 
 	// AfterFunc calls f in a goroutine of its own once d has passed. stop keeps it from being called and reports
 	// whether it was in time.
@@ -21,11 +26,13 @@ type Clock interface {
 }
 
 // System is the machine's own clock.
-var System Clock = system{}
+var System Clock = system{started: time.Now()}
 
-type system struct{}
+type system struct{ started time.Time }
 
 func (system) Now() time.Time { return time.Now() }
+
+func (s system) Elapsed() time.Duration { return time.Since(s.started) }
 
 func (system) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 

@@ -11,13 +11,14 @@ import (
 type Virtual struct {
 	mu      sync.Mutex
 	now     time.Time
+	elapsed time.Duration
 	alarms  []*alarm
 	working int
 	idle    chan struct{} // closed while nothing works
 }
 
 type alarm struct {
-	at time.Time
+	at time.Duration // of elapsed
 	f  func()
 }
 
@@ -35,13 +36,28 @@ func (v *Virtual) Now() time.Time {
 	return v.now
 }
 
+// Elapsed is how far Advance has moved the clock.
+func (v *Virtual) Elapsed() time.Duration {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.elapsed
+}
+
+// Step sets the clock forward by d, or back if d is negative, as a machine's clock is set once it learns the time: Now
+// changes, and nothing else.
+func (v *Virtual) Step(d time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.now = v.now.Add(d)
+}
+
 // AfterFunc calls f once Advance has moved the clock by d. The call counts as work.
 func (v *Virtual) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	a := &alarm{at: v.now.Add(d), f: f}
+	a := &alarm{at: v.elapsed + d, f: f}
 	i, _ := slices.BinarySearchFunc(v.alarms, a, func(x, a *alarm) int {
-		if x.at.After(a.at) {
+		if x.at > a.at {
 			return 1
 		}
 		return -1 // equal times keep their order
@@ -98,8 +114,9 @@ func (v *Virtual) Advance(d time.Duration) {
 
 	v.mu.Lock()
 	v.now = v.now.Add(d)
+	v.elapsed += d
 	n := 0
-	for n < len(v.alarms) && !v.alarms[n].at.After(v.now) {
+	for n < len(v.alarms) && v.alarms[n].at <= v.elapsed {
 		n++
 	}
 	due := slices.Clone(v.alarms[:n])

@@ -149,3 +149,24 @@ func TestWithTimeout(t *testing.T) {
 		}
 	})
 }
+
+// A step changes the time of day; what was to be called after a while still is.
+func TestVirtualStep(t *testing.T) {
+	v := clock.NewVirtual(begin())
+	called := make(chan string, 2)
+	v.AfterFunc(time.Minute, func() { called <- "a minute" })
+	v.Step(24 * time.Hour)
+	v.AfterFunc(2*time.Minute, func() { called <- "two minutes" })
+	v.Step(-time.Hour)
+	v.Advance(time.Minute)
+	if got := <-called; got != "a minute" || len(called) > 0 {
+		t.Errorf("called %q, then %d more", got, len(called))
+	}
+	if now, elapsed := v.Now().Sub(begin()), v.Elapsed(); now != 23*time.Hour+time.Minute || elapsed != time.Minute {
+		t.Errorf("the clock is at %v, and %v have passed", now, elapsed)
+	}
+	before := clock.System.Elapsed()
+	if clock.System.Elapsed() < before {
+		t.Error("the machine's clock goes back")
+	}
+}

@@ -35,18 +35,35 @@ type Message struct {
 	// CallID and Name say which call a tool's message answers.
 	CallID string
 	Name   string
+
+	// PerTurn is whether the message belongs to this turn's request only: it follows the history, and will not be there
+	// the next time. What a server remembers of a request for the next one ends before the first such message.
+	PerTurn bool
 }
 
 // A Request is what a model is asked.
 type Request struct {
 	Messages []Message
 	Tools    []ToolSpec
+
+	// NoCalls is whether the model must answer with what it knows. Tools then only tell what the calls so far meant.
+	NoCalls bool
 }
 
-// A Delta is a piece of a model's answer: text, a whole tool call, or both.
+// A Delta is a piece of a model's answer: text, a whole tool call, what the answer cost, or several of these. One with
+// nothing in it tells that the model is at work.
 type Delta struct {
-	Text string
-	Call *ToolCall
+	Text  string
+	Call  *ToolCall
+	Usage *Usage // comes once, at the end, if at all
+}
+
+// Usage is what a request took, in the model's tokens. A figure that the server doesn't tell is 0.
+type Usage struct {
+	Input        int // all of the request, with what was cached
+	CacheRead    int // the part of Input that the server remembered
+	CacheWritten int // the part of Input that it remembers from now on, where that has a price
+	Output       int
 }
 
 // A ToolSpec describes a tool to a model.
@@ -61,6 +78,10 @@ type ToolCall struct {
 	ID        string
 	Name      string
 	Arguments json.RawMessage // a JSON object
+
+	// Invalid says for the model to read why its arguments made no sense; Arguments is then empty, {}, and the call must
+	// be refused. "" is the usual case.
+	Invalid string
 }
 
 // A ToolResult is what came of a call. Content is written for the model to read, and short enough to be spoken.

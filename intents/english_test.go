@@ -18,6 +18,7 @@ func english(t testing.TB) *intents.Set {
 
 func TestEnglish(t *testing.T) {
 	type slots = map[string]any
+	type clock = intents.TimeOfDay
 	const minutes = time.Minute
 	tests := []struct {
 		text   string
@@ -58,6 +59,33 @@ func TestEnglish(t *testing.T) {
 		{"how long is left on the timer", "query_timer", slots{}},
 		{"how much time is left?", "query_timer", slots{}},
 		{"how long is left on my pizza timer", "query_timer", slots{"name": "pizza"}},
+		{"set an alarm for seven", "set_alarm", slots{"time": clock{7, 0, true}}},
+		{"Set an alarm for 6:30 on weekdays.", "set_alarm", slots{"time": clock{6, 30, true}, "repeat": "weekdays"}},
+		{"set an alarm for 6:30 a.m. every day", "set_alarm", slots{"time": clock{6, 30, false}, "repeat": "daily"}},
+		{"set an alarm for seven in the morning", "set_alarm", slots{"time": clock{7, 0, false}}},
+		{"wake me at seven", "set_alarm", slots{"time": clock{7, 0, true}, "wake": "true"}},
+		{"wake me up at seven o'clock", "set_alarm", slots{"time": clock{7, 0, true}, "wake": "true"}},
+		{"wake me up tomorrow morning at quarter to six", "set_alarm", slots{"time": clock{5, 45, true}, "tomorrow": "true", "half": "am", "wake": "true"}},
+		{"wake me every saturday at nine", "set_alarm", slots{"time": clock{9, 0, true}, "each": "saturday", "wake": "true"}},
+		{"set an alarm for half past nine on sunday", "set_alarm", slots{"time": clock{9, 30, true}, "day": "sunday"}},
+		{"set a 7am alarm on weekends", "set_alarm", slots{"time": clock{7, 0, false}, "repeat": "weekends"}},
+		{"alarm at noon", "set_alarm", slots{"time": clock{12, 0, false}}},
+		{"set a school alarm for 7:05", "set_alarm", slots{"time": clock{7, 5, true}, "name": "school"}},
+		{"set an alarm", "set_alarm", slots{}},
+		{"set an alarm for ten minutes", "set_timer", slots{"duration": 10 * minutes}},
+		{"snooze", "snooze", slots{}},
+		{"snooze for five minutes", "snooze", slots{"duration": 5 * minutes}},
+		{"ten more minutes", "snooze", slots{"duration": 10 * minutes}},
+		{"cancel the alarm", "cancel_alarm", slots{}},
+		{"delete my 6:30 alarm", "cancel_alarm", slots{"time": clock{6, 30, true}}},
+		{"cancel the alarm for 7 pm", "cancel_alarm", slots{"time": clock{19, 0, false}}},
+		{"cancel the school alarm", "cancel_alarm", slots{"name": "school"}},
+		{"cancel all alarms", "cancel_alarm", slots{"all": "true"}},
+		{"turn off the alarm", "stop", slots{}},
+		{"stop the alarm", "stop", slots{}},
+		{"what alarms are set", "query_alarm", slots{}},
+		{"when is my alarm", "query_alarm", slots{}},
+		{"when is my next alarm set for?", "query_alarm", slots{}},
 		{"what time is it", "get_time", slots{}},
 		{"What's the time?", "get_time", slots{}},
 		{"whats the time", "get_time", slots{}},
@@ -107,6 +135,8 @@ func TestEnglish(t *testing.T) {
 				value = got.Number
 			case time.Duration:
 				value = got.Duration
+			case clock:
+				value = got.Time
 			}
 			if value != want {
 				t.Errorf("%q: %s is %v, want %v", test.text, name, value, want)
@@ -120,7 +150,8 @@ func TestEnglishDoesNotMatch(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "?", "please", "okay nabu", "what is the meaning of life", "turn on the kitchen light",
 		"set the volume to 101", "set the volume to 1000 percent", "set a timer for 1000000000000000000000 minutes",
-		"what time is it in tokyo", "cancel the meeting", "who won the game yesterday", "set an alarm for seven",
+		"what time is it in tokyo", "cancel the meeting", "who won the game yesterday", "set an alarm for twenty five",
+		"wake me at the station", "set an alarm for seven sixty", "snooze fest",
 		"how long is the coast of norway", "stop the vacuum cleaner", "what day is christmas", "timer for pasta",
 	} {
 		if m, ok := s.Match(text); ok {

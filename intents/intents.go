@@ -27,7 +27,7 @@
 //	{slot:rule}   what the rule says, kept as the value of the slot
 //	{slot=text}   nothing to say; the slot has the value text
 //
-// The type of a rule, after its name, is text, number or duration; text if it is left out.
+// The type of a rule, after its name, is text, number, duration or time (of day); text if it is left out.
 //
 // Four rules are special, and may be absent: <wake>, <before> and <after> are optional around every template, in
 // front of it in this order and behind it; <never> has the words that <any> doesn't take.
@@ -81,6 +81,7 @@ type Value struct {
 	Text     string        // the words, numbers written out
 	Number   int           // for rules of type number, and constants that are numbers
 	Duration time.Duration // for rules of type duration
+	Time     TimeOfDay     // for rules of type time
 }
 
 // Intents are the names of the intents, in the order of the file.

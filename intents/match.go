@@ -457,6 +457,8 @@ func slots(p *program, k marks, words []string) map[string]Value {
 			v.Number = numberOf(said)
 		case "duration":
 			v.Duration = durationOf(said)
+		case "time":
+			v.Time = timeOf(said)
 		}
 		out[c.slot] = v
 	}

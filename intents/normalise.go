@@ -73,6 +73,12 @@ func tokens(text string) []string {
 
 func expandToken(token string, afterNumber bool) []string {
 	if c := token[0]; c >= '0' && c <= '9' {
+		if afterNumber && len(token) == 2 && c == '0' { // 6:05 and 7:00
+			if token == "00" {
+				return []string{"oclock"}
+			}
+			return []string{"oh", ones[token[1]-'0']}
+		}
 		whole, fraction, _ := strings.Cut(token, ".")
 		n, err := strconv.Atoi(whole)
 		if err != nil || n > 999 {

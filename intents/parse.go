@@ -47,7 +47,7 @@ func (capture) node()  {}
 func (constant) node() {}
 
 type rule struct {
-	kind string // text, number, duration; "" until one line says it
+	kind string // text, number, duration, time; "" until one line says it
 	body choice
 	line int
 }
@@ -114,8 +114,8 @@ func (s *Set) parseLine(intent, line string, number int) error {
 }
 
 func (s *Set) parseRule(name, kind, text string, typed bool, line int) error {
-	if !slices.Contains([]string{"", "text", "number", "duration"}, kind) {
-		return fmt.Errorf("rule <%s>: unknown type %q; there are text, number and duration", name, kind)
+	if !slices.Contains([]string{"", "text", "number", "duration", "time"}, kind) {
+		return fmt.Errorf("rule <%s>: unknown type %q; there are text, number, duration and time", name, kind)
 	}
 	if name == "any" {
 		return fmt.Errorf("rule <any> is built in")

@@ -28,7 +28,7 @@ func TestParseErrors(t *testing.T) {
 		{"no range", "[a]\nset <1-9>\n", "t.txt:2: <1-9> is neither the name of a rule nor a range such as <1..99>"},
 		{"slot range", "[a]\nset {x:1}\n", "t.txt:2: <1> is neither the name of a rule nor a range such as <1..99>"},
 		{"itself", "<b> = x [<b>]\n[a]\nset\n", "t.txt:1: rule <b>: <b> contains itself: b > b"},
-		{"type", "<b:float> = x\n[a]\nset\n", `t.txt:1: rule <b>: unknown type "float"; there are text, number and duration`},
+		{"type", "<b:float> = x\n[a]\nset\n", `t.txt:1: rule <b>: unknown type "float"; there are text, number, duration and time`},
 		{"two types", "<b:number> = one\n<b> = two\n[a]\nset\n", `t.txt:2: rule <b>: its type is "" here and "number" in line 1`},
 		{"any", "[a]\nset <any>\n", "t.txt:2: <any> cannot be listened for: begin the line with ~"},
 		{"any in a rule", "<b> = <any>\n[a]\nset <b>\n", "t.txt:3: <any> cannot be listened for: begin the line with ~"},

@@ -49,6 +49,7 @@ func Sound(v Volume) []Tool {
 				Name: "set_volume", Description: "Sets the volume of the speaker.",
 				Parameters: json.RawMessage(`{"type":"object","properties":{"percent":{"type":"integer","minimum":0,"maximum":100}},"required":["percent"]}`),
 			},
+			Checks: true,
 			Run: func(_ context.Context, args json.RawMessage) (string, error) {
 				var a struct{ Percent *int }
 				if err := decode(args, &a); err != nil {
@@ -65,6 +66,7 @@ func Sound(v Volume) []Tool {
 				Name: "change_volume", Description: "Turns the volume up, or down with a negative number.",
 				Parameters: json.RawMessage(`{"type":"object","properties":{"by":{"type":"integer","minimum":-100,"maximum":100}},"required":["by"]}`),
 			},
+			Checks: true,
 			Run: func(_ context.Context, args json.RawMessage) (string, error) {
 				var a struct{ By int }
 				if err := decode(args, &a); err != nil {
@@ -78,6 +80,7 @@ func Sound(v Volume) []Tool {
 				Name: "mute_sound", Description: "Mutes the speaker, or unmutes it.",
 				Parameters: json.RawMessage(`{"type":"object","properties":{"muted":{"type":"boolean"}},"required":["muted"]}`),
 			},
+			Checks: true,
 			Run: func(_ context.Context, args json.RawMessage) (string, error) {
 				var a struct{ Muted *bool }
 				if err := decode(args, &a); err != nil {
@@ -131,6 +134,7 @@ func Timing(k Timers) []Tool {
 				Name: "set_timer", Description: "Starts a timer.",
 				Parameters: json.RawMessage(`{"type":"object","properties":{"seconds":{"type":"integer","minimum":1},"name":{"type":"string","description":"what it is for"}},"required":["seconds"]}`),
 			},
+			Checks: true,
 			Run: func(_ context.Context, args json.RawMessage) (string, error) {
 				var a struct {
 					Seconds int64
@@ -155,6 +159,7 @@ func Timing(k Timers) []Tool {
 				Name: "cancel_timer", Description: "Cancels a timer, named or known by its length, or all timers.",
 				Parameters: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"seconds":{"type":"integer"},"all":{"type":"boolean"}}}`),
 			},
+			Checks: true,
 			Run: func(_ context.Context, args json.RawMessage) (string, error) {
 				var a struct {
 					Name    string

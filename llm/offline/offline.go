@@ -19,9 +19,10 @@ import (
 
 // What the agent says by itself. Everything else it speaks was written by tools.
 const (
-	sayHelp = "I can set timers, tell the time and the date, and change the volume. " +
-		"Try: set a timer for ten minutes. How long is left? What time is it? Or: turn it up."
+	sayHelp = "I can set timers and alarms, tell the time and the date, and change the volume. " +
+		"Try: set a timer for ten minutes. Wake me up at seven. What time is it? Or: turn it up."
 	sayHowLong   = "For how long?"
+	sayWhen      = "For what time?"
 	sayNotYet    = "I haven't said anything yet."
 	sayCannot    = "I can't do that here."
 	volumeChange = 10 // percent, if the user does not say how much
@@ -132,6 +133,17 @@ func act(m intents.Match, req dialog.Request) answer {
 		return call(req, "cancel_timer", cancelTimer{m.Slots["name"].Text, int(d.Duration / time.Second), all})
 	case "query_timer":
 		return call(req, "query_timers", struct{}{})
+	case "set_alarm":
+		if _, ok := m.Slots["time"]; !ok {
+			return answer{text: sayWhen}
+		}
+		return call(req, "set_alarm", newAlarm(m))
+	case "cancel_alarm":
+		return call(req, "cancel_alarm", whichAlarm(m))
+	case "query_alarm":
+		return call(req, "query_alarms", struct{}{})
+	case "snooze":
+		return call(req, "snooze", snooze{int(m.Slots["duration"].Duration / time.Second)})
 	case "volume_up", "volume_down":
 		by := volumeChange
 		if hasPercent {

@@ -12,7 +12,8 @@ import (
 	"bellbird/llm/offline"
 )
 
-var allTools = []string{"set_timer", "cancel_timer", "query_timers", "change_volume", "set_volume", "mute_sound", "get_time", "get_date", "stop"}
+var allTools = []string{"set_timer", "cancel_timer", "query_timers", "change_volume", "set_volume", "mute_sound", "get_time", "get_date", "stop",
+	"set_alarm", "cancel_alarm", "query_alarms", "snooze"}
 
 func agent(t testing.TB) *offline.Agent {
 	t.Helper()
@@ -59,6 +60,21 @@ func TestCalls(t *testing.T) {
 		{"cancel the ten minute timer", "cancel_timer", `{"seconds":600}`},
 		{"cancel all timers", "cancel_timer", `{"all":true}`},
 		{"how long is left", "query_timers", `{}`},
+		{"set an alarm for 6:30 on weekdays", "set_alarm", `{"hour":6,"minute":30,"either_half":true,"days":["monday","tuesday","wednesday","thursday","friday"],"repeat":true}`},
+		{"set an alarm for seven p m", "set_alarm", `{"hour":19,"minute":0}`},
+		{"wake me at seven", "set_alarm", `{"hour":7,"minute":0}`},
+		{"wake me up at one", "set_alarm", `{"hour":1,"minute":0,"either_half":true}`},
+		{"wake me up every saturday at twelve", "set_alarm", `{"hour":12,"minute":0,"either_half":true,"days":["saturday"],"repeat":true}`},
+		{"set an alarm for nine on sundays", "set_alarm", `{"hour":9,"minute":0,"either_half":true,"days":["sunday"],"repeat":true}`},
+		{"set an alarm for nine on sunday", "set_alarm", `{"hour":9,"minute":0,"either_half":true,"days":["sunday"]}`},
+		{"set a school alarm for nine tomorrow morning", "set_alarm", `{"hour":9,"minute":0,"tomorrow":true,"name":"school"}`},
+		{"cancel the alarm", "cancel_alarm", `{}`},
+		{"cancel the midnight alarm", "cancel_alarm", `{"hour":0}`},
+		{"cancel the alarm for 6:30", "cancel_alarm", `{"hour":6,"minute":30,"either_half":true}`},
+		{"cancel all alarms", "cancel_alarm", `{"all":true}`},
+		{"what alarms are set", "query_alarms", `{}`},
+		{"snooze", "snooze", `{}`},
+		{"snooze for five minutes", "snooze", `{"seconds":300}`},
 		{"turn it up", "change_volume", `{"by":10}`},
 		{"turn it down", "change_volume", `{"by":-10}`},
 		{"turn the volume down by twenty percent", "change_volume", `{"by":-20}`},
@@ -105,6 +121,7 @@ func TestSpeaks(t *testing.T) {
 		{"repeat", request(allTools, user("what time is it"), call, result("It is noon."), said, user("say that again")), "It is noon."},
 		{"repeat nothing", request(allTools, user("say that again")), "I haven't said anything yet."},
 		{"no duration", request(allTools, user("set a timer")), "For how long?"},
+		{"no time", request(allTools, user("wake me up")), "For what time?"},
 	}
 	a := agent(t)
 	for _, test := range tests {
