@@ -12,7 +12,7 @@ export GOFLAGS := -buildvcs=false
 
 DEMO_FLAGS ?=
 
-.PHONY: demo test build models setup setup-test fmt vet lint tidy unit nocgo race smoke arm64 armv7 bench compare-peers wake-eval clean
+.PHONY: demo test build models setup setup-test fmt vet lint tidy unit nocgo race smoke soak arm64 armv7 bench bench-store compare-peers wake-eval clean
 
 demo: build
 	build/bellbird demo --models models $(DEMO_FLAGS)
@@ -57,6 +57,13 @@ nocgo:
 smoke: build
 	BELLBIRD_BINARY=$(CURDIR)/build/bellbird go test -count=1 -run 'TestDemoIsHeard|TestRunOnPulseAudio' -v ./cmd/appliance
 
+# What takes long: ten hours' worth of hostile plugins on the virtual clock and two minutes on the real one, and a
+# thousand crashes of the store.
+soak: build
+	BELLBIRD_SPEECH=10h BELLBIRD_REAL_CLOCK=1 go test -count=1 -v -timeout 30m -run 'TestHoursOf|OnTheRealClock' ./pipeline
+	BELLBIRD_SOAK=1 go test -count=1 -v -timeout 60m -run 'Killed|Damage' ./store
+	BELLBIRD_SOAK=1 go test -count=1 -v -run GhostsLeaveNoTrace ./cmd/appliance
+
 # Cross builds. The recogniser is linked statically from packages of the target's architecture.
 
 arm64 armv7: setup-test
@@ -77,6 +84,15 @@ bench: setup-test build arm64
 	build/bellbird bench --binary build/bellbird-arm64 \
 		--models models$(if $(wildcard $(SHARED)/microwakeword),$(comma)$(SHARED)/microwakeword) \
 		$(if $(wildcard $(SHARED)/openwakeword),--openwakeword $(SHARED)/openwakeword)
+	BELLBIRD_MEASURE=1 BELLBIRD_SPEECH=10h go test -count=1 -v -run 'TestDelayBy|TestHoursOf' ./pipeline
+
+	go test -run '^$$' -bench Cache -benchtime 1x ./llm/llmtest
+	go test -run '^$$' -bench TextToRequest -benchtime 200x ./cmd/appliance
+	go test -short -run '^$$' -bench 'Put|Append|Turn|Open|Rename|Delete' -benchtime 20x ./store/compare
+
+# The store beside SQLite with a million rows, which takes SQLite ten minutes.
+bench-store: setup-test
+	go test -run '^$$' -bench . -benchtime 5x -timeout 60m ./store/compare
 
 # Models beside the checkout that are only for measuring.
 SHARED := ../shared/data/models
@@ -85,6 +101,7 @@ comma := ,
 # Compares features and scores with the reference implementations, in Python.
 compare-peers: setup-test
 	wake/compare/run.sh
+	$(if $(wildcard $(SHARED)/openwakeword),wake/compare/run.sh openwakeword)
 
 # Miss rates and false accepts of the wake words, on the recordings beside the checkout.
 wake-eval: build

@@ -27,12 +27,13 @@ func (t *turn) converse(ctx context.Context) error {
 	}
 	messages := t.context(ctx, pre.Input, pre.ContextParts)
 	user := dialog.Message{Role: dialog.User, Content: pre.Input, Time: t.began}
-	t.save(user)
+	t.saveMeanwhile(user) // a slow disk must not hold up the model
 
 	written, err := t.rounds(ctx, append(messages, user))
 	if errors.Is(err, dialog.ErrNotUnderstood) {
 		return err
 	}
+	t.allSaved()
 	if err != nil {
 		// An answer that was cut short is remembered as far as it was heard: that is what the user will refer to.
 		t.record.Answer = t.speech.spoken()
@@ -64,8 +65,8 @@ func (t *turn) context(ctx context.Context, input string, parts []string) []dial
 	}
 	messages = append(messages, t.chat.Messages()...)
 	if contributions := t.ghostInject(ctx, input); o.Ghost != nil {
-		if text := o.Ghost(t.chat, contributions); text != "" {
-			messages = append(messages, dialog.Message{Role: dialog.User, Content: text, PerTurn: true})
+		if text := o.Ghost(t.chat, t.record.Run, contributions); text != "" {
+			messages = append(messages, dialog.Message{Role: dialog.User, Content: string(text), PerTurn: true})
 		}
 	}
 	return messages
@@ -122,7 +123,30 @@ func (t *turn) handled(ctx context.Context, said string, e *hooks.Event) error {
 	return t.heard(t.speech.whole(ctx, t.record.Answer), !e.Ephemeral)
 }
 
+// saveMeanwhile saves on a goroutine of its own. What is saved next waits for it.
+func (t *turn) saveMeanwhile(rows ...dialog.Message) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.append(rows...)
+	}()
+	t.saving = done
+}
+
 func (t *turn) save(rows ...dialog.Message) {
+	t.allSaved()
+	t.append(rows...)
+}
+
+// allSaved waits for what is being saved.
+func (t *turn) allSaved() {
+	if t.saving != nil {
+		<-t.saving
+		t.saving = nil
+	}
+}
+
+func (t *turn) append(rows ...dialog.Message) {
 	if err := t.chat.Append(rows...); err != nil {
 		t.p.o.Logger.Error("the turn could not be saved", "run", t.record.Run, "err", err)
 		return

@@ -11,8 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"bellbird/audio"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/ghost"
 	"bellbird/hooks"
 	"bellbird/pipeline"
 )
@@ -224,7 +226,9 @@ func TestPreview(t *testing.T) {
 		s.at("ghost_inject", func(e *hooks.Event) { e.GhostText = hooks.String("rain") })
 		r := hooked(t, s, func(o *pipeline.Options) {
 			o.Chats.(*chat).rows = []dialog.Message{{Role: dialog.User, Content: "hello"}, {Role: dialog.Assistant, Content: "Hi."}}
-			o.Ghost = func(_ pipeline.Chat, list []hooks.Contribution) string { return list[0].Text }
+			o.Ghost = func(_ pipeline.Chat, _ uint64, list []hooks.Contribution) ghost.Message {
+				return ghost.Message(list[0].Text)
+			}
 		})
 		req, calls, err := r.Preview(t.Context(), "", "how are you")
 		if err != nil || len(calls) != 3 {
@@ -241,4 +245,74 @@ func TestPreview(t *testing.T) {
 			t.Errorf("chat %q", r.chat.texts())
 		}
 	})
+}
+
+// A tool has as long as it says, and arguments that don't fit never reach it, nor the hooks.
+func TestToolsPrepareAndTakeTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpy(t)
+		s.at("pre_execute", func(e *hooks.Event) {
+			if *e.FunctionName != "patient" {
+				t.Error("the hooks were told of a call that can't be made")
+			}
+		})
+		r := hooked(t, s, func(o *pipeline.Options) {
+			o.Tools = patientTools{toolbox(func(ctx context.Context, c dialog.ToolCall) dialog.ToolResult {
+				sleep(ctx, 30*time.Second)
+				return dialog.ToolResult{Content: "done at last"}
+			})}
+			o.Model = model(func(_ context.Context, req dialog.Request, yield func(dialog.Delta, error) bool) {
+				if last := req.Messages[len(req.Messages)-1]; last.Role == dialog.User {
+					yield(dialog.Delta{Call: &dialog.ToolCall{ID: "1", Name: "patient"}}, nil)
+					yield(dialog.Delta{Call: &dialog.ToolCall{ID: "2", Name: "other", Arguments: []byte(`"nonsense"`)}}, nil)
+					return
+				}
+				yield(dialog.Delta{Text: "All is done."}, nil)
+			})
+		})
+		if _, err := r.Ask(t.Context(), "do it"); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"user: do it", "assistant: ", "tool: done at last", "tool: The arguments don't fit.", "assistant: All is done."}
+		if diff := cmp.Diff(want, r.chat.texts()); diff != "" {
+			t.Errorf("chat (-want +got):\n%s", diff)
+		}
+	})
+}
+
+type patientTools struct{ toolbox }
+
+func (patientTools) Specs() []dialog.ToolSpec {
+	return []dialog.ToolSpec{{Name: "patient"}, {Name: "other"}}
+}
+
+// What can't be spoken never reaches the voice, however the model cuts it into pieces; the chat keeps what was written.
+func TestOnlyWordsAreSpoken(t *testing.T) {
+	for _, streaming := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			const written = "**Here** you go: see [the page](http://example.org/x). ```\ncode\n``` That is all 😀."
+			var said []string
+			r := start(t, func(o *pipeline.Options) {
+				o.Streaming = &streaming
+				o.Voice = voice(func(ctx context.Context, text string, to func(audio.Frame) error) error {
+					said = append(said, text)
+					return speak(ctx, text, to)
+				})
+				o.Model = model(func(_ context.Context, _ dialog.Request, yield func(dialog.Delta, error) bool) {
+					for _, letter := range strings.Split(written, "") {
+						yield(dialog.Delta{Text: letter}, nil)
+					}
+				})
+			})
+			if _, err := r.Ask(t.Context(), "help"); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(said, " "); strings.ContainsAny(got, "*`[]😀") || strings.Contains(got, "code") || !strings.Contains(got, "Here you go: see the page.") {
+				t.Errorf("streaming %v: said %q", streaming, got)
+			}
+			if got := r.chat.texts()[1]; got != "assistant: "+written {
+				t.Errorf("kept %q", got)
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/spoken"
 )
 
 // This file is how a turn ends: what is said, or shown, when there was no answer.
@@ -86,6 +87,7 @@ func (t *turn) conclude(ctx context.Context, err error) {
 func (t *turn) explain(ctx context.Context, sentence string) {
 	o := &t.p.o
 	if sentence != "" && !t.speech.failed() {
+		t.speech.cleaner = spoken.Cleaner{}
 		t.speech.chunker.flush() // half a sentence of the model's is left out
 		t.speech.push(ctx, sentence)
 		err := t.speech.finish(ctx)

@@ -94,6 +94,20 @@ var loud = func() (f audio.Frame) {
 type toolbox func(ctx context.Context, call dialog.ToolCall) dialog.ToolResult
 
 func (toolbox) Specs() []dialog.ToolSpec { return []dialog.ToolSpec{{Name: "get_time"}} }
+func (t toolbox) Prepare(c dialog.ToolCall) (dialog.ToolCall, error) {
+	if string(c.Arguments) == `"nonsense"` {
+		return c, errors.New("The arguments don't fit.")
+	}
+	return c, nil
+}
+
+func (t toolbox) Timeout(name string) time.Duration {
+	if name == "patient" {
+		return time.Minute
+	}
+	return 0
+}
+
 func (t toolbox) Call(ctx context.Context, call dialog.ToolCall) dialog.ToolResult {
 	return t(ctx, call)
 }

@@ -111,7 +111,11 @@ func (t *turn) modelFailed(err error) error {
 // callTool runs one tool. Only the end of the turn is an error: what goes wrong in a tool is for the model to hear of.
 func (t *turn) callTool(ctx context.Context, call dialog.ToolCall) (dialog.ToolResult, error) {
 	o := &t.p.o
-	toolCtx, cancel := clock.WithTimeout(ctx, o.Clock, o.ToolTimeout, errNoResult)
+	limit := o.ToolTimeout
+	if own := o.Tools.Timeout(call.Name); own > 0 {
+		limit = own + time.Second // it ends by itself, and says so
+	}
+	toolCtx, cancel := clock.WithTimeout(ctx, o.Clock, limit, errNoResult)
 	defer cancel()
 	result := make(chan dialog.ToolResult, 1)
 	go func() { result <- o.Tools.Call(toolCtx, call) }()

@@ -26,6 +26,7 @@ import (
 	"bellbird/clock"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/ghost"
 	"bellbird/hooks"
 )
 
@@ -53,6 +54,10 @@ type Model interface {
 // Tools are what a model may use.
 type Tools interface {
 	Specs() []dialog.ToolSpec
+	// Prepare makes the arguments of a call fit the tool. Its error is for the model to read.
+	Prepare(call dialog.ToolCall) (dialog.ToolCall, error)
+	// Timeout is how long a tool may run; 0: as long as any.
+	Timeout(name string) time.Duration
 	// Call runs a tool. What goes wrong is told in the result, for the model to read.
 	Call(ctx context.Context, call dialog.ToolCall) dialog.ToolResult
 }
@@ -108,7 +113,10 @@ type Options struct {
 	Prompt func(c Chat, parts []string) string `toml:"-"`
 
 	// Ghost makes the ghost message of a turn in chat c, from what plugins contribute; "" is none. Nil: there never is one.
-	Ghost func(c Chat, contributions []hooks.Contribution) string `toml:"-"`
+	Ghost func(c Chat, run uint64, contributions []hooks.Contribution) ghost.Message `toml:"-"`
+
+	// VoiceFor is the voice of a turn in chat c. Nil, or a nil voice: Voice.
+	VoiceFor func(c Chat) Voice `toml:"-"`
 
 	// Streaming is whether the answer is spoken while it is being written; default true.
 	Streaming *bool `toml:"streaming"`

@@ -123,6 +123,10 @@ func (t *turn) execute(ctx context.Context, call dialog.ToolCall, offered []dial
 	case call.Invalid != "":
 		return dialog.ToolResult{CallID: call.ID, Content: call.Invalid}, nil
 	}
+	call, err := t.p.o.Tools.Prepare(call)
+	if err != nil {
+		return dialog.ToolResult{CallID: call.ID, Content: err.Error()}, nil
+	}
 	var arguments map[string]any
 	if t.has("pre_execute") || t.has("post_execute") {
 		if err := json.Unmarshal(call.Arguments, &arguments); err != nil && len(call.Arguments) > 0 {

@@ -16,6 +16,7 @@ import (
 	"bellbird/audio"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/ghost"
 	"bellbird/hooks"
 	"bellbird/pipeline"
 )
@@ -370,7 +371,9 @@ func TestPromptAndGhost(t *testing.T) {
 			o.Prompt = func(c pipeline.Chat, parts []string) string {
 				return "Be brief in the " + c.Name() + ".\n\n" + strings.Join(parts, "\n")
 			}
-			o.Ghost = func(c pipeline.Chat, list []hooks.Contribution) string { return fmt.Sprint(c.Name(), " ", list) }
+			o.Ghost = func(c pipeline.Chat, _ uint64, list []hooks.Contribution) ghost.Message {
+				return ghost.Message(fmt.Sprint(c.Name(), " ", list))
+			}
 			o.Model = model(func(_ context.Context, req dialog.Request, yield func(dialog.Delta, error) bool) {
 				request = req
 				yield(dialog.Delta{Text: "Yes."}, nil)

@@ -8,11 +8,12 @@ import (
 
 	"bellbird/audio"
 	"bellbird/event"
+	"bellbird/spoken"
 )
 
 // speech is the speaking half of a turn:
 //
-//  1. push cuts the model's text into chunks and queues them,
+//  1. push takes from the model's text what can't be spoken, cuts it into chunks and queues them,
 //  2. voice, on a goroutine of its own, has each synthesized and writes its frames to the output stream, so that
 //     chunk n+1 is made while chunk n is heard; the hooks of speechpoints.go stand before and after the synthesis,
 //  3. finish waits until the loudspeaker has played the last of them.
@@ -20,6 +21,7 @@ import (
 // push, finish, whole and abandon are called by the turn's goroutine.
 type speech struct {
 	t       *turn
+	cleaner spoken.Cleaner
 	chunker chunker
 	chunks  chan chunk    // nil: nothing was said yet
 	done    chan struct{} // closed when voice has ended
@@ -46,7 +48,7 @@ func (s *speech) push(ctx context.Context, text string) {
 		return
 	}
 	s.hooked.begin(ctx, s.t)
-	s.add(ctx, s.chunker.push(text))
+	s.add(ctx, s.chunker.push(s.cleaner.Push(text)))
 }
 
 func (s *speech) add(ctx context.Context, chunks []chunk) {
@@ -78,6 +80,7 @@ func (s *speech) queue(ctx context.Context, c chunk) {
 
 // finish says what is left and returns when all has been heard, or couldn't be.
 func (s *speech) finish(ctx context.Context) error {
+	s.add(ctx, s.chunker.push(s.cleaner.Flush()))
 	s.add(ctx, s.chunker.flush())
 	if s.chunks == nil {
 		s.hooked.end(s.t, false)
@@ -96,13 +99,13 @@ func (s *speech) finish(ctx context.Context) error {
 
 // whole says text that is complete, as a voice that can't stream would: between pre_tts and post_tts.
 func (s *speech) whole(ctx context.Context, text string) error {
-	text, speak := s.t.preTTS(ctx, text)
+	text, speak := s.t.preTTS(ctx, spoken.Clean(text))
 	if !speak || !speakable(text) {
 		return nil
 	}
 	s.hooked.off = true
 	began := s.t.p.o.Clock.Now()
-	s.add(ctx, s.chunker.push(text))
+	s.add(ctx, s.chunker.push(s.cleaner.Push(text)))
 	err := s.finish(ctx)
 	s.t.postTTS(ctx, text, s.t.p.o.Clock.Now().Sub(began), err != nil)
 	return err
@@ -206,7 +209,7 @@ func (s *speech) synthesize(ctx context.Context, stream *audio.Stream, watchdog 
 	collect := s.hooked.wantsAudio(s.t)
 	var all []audio.Frame
 	working := o.Clock.Work()
-	err := o.Voice.Synthesize(ctx, text, func(f audio.Frame) error {
+	err := s.t.voice.Synthesize(ctx, text, func(f audio.Frame) error {
 		if collect {
 			watchdog.reset()
 			all = append(all, f)

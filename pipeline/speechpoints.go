@@ -154,7 +154,7 @@ func (t *turn) postTTS(ctx context.Context, text string, d time.Duration, stoppe
 
 // voiceSettings are the name and the speed of the voice, nil if it doesn't tell.
 func (t *turn) voiceSettings() (name, speed any) {
-	v, ok := t.p.o.Voice.(interface {
+	v, ok := t.voice.(interface {
 		Settings() (name string, speed float64)
 	})
 	if !ok {

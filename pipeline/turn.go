@@ -33,7 +33,9 @@ type turn struct {
 	chatName string // "": the active one
 	chat     Chat   // nil: it can't be read, and only what needs none is done
 	private  bool   // the chat was when the turn began
-	saved    bool   // something of the turn is in the chat
+	voice    Voice
+	saved    bool            // something of the turn is in the chat
+	saving   <-chan struct{} // closed when what is being saved is; nil: nothing is
 
 	taken   bool   // a plugin answered in the model's place
 	earlier string // what was said before the model asked for tools; it is in the chat already
@@ -117,8 +119,9 @@ func (t *turn) steps(ctx context.Context) error {
 	return t.converse(ctx)
 }
 
-// enter finds the turn's chat.
+// enter finds the turn's chat, and its voice.
 func (t *turn) enter() (err error) {
+	t.voice = t.p.o.Voice
 	if t.chatName == "" {
 		t.chat, err = t.p.o.Chats.Active()
 	} else {
@@ -136,6 +139,11 @@ func (t *turn) enter() (err error) {
 	if t.record.Private = t.private; !t.private {
 		t.record.Chat = t.chat.Name()
 	}
+	if t.p.o.VoiceFor != nil {
+		if v := t.p.o.VoiceFor(t.chat); v != nil {
+			t.voice = v
+		}
+	}
 	return nil
 }
 
@@ -144,6 +152,7 @@ func (t *turn) leave() {
 	if t.chat == nil {
 		return
 	}
+	t.allSaved()
 	if t.chat.Private() {
 		t.record.Chat, t.record.Private = "", true
 	}

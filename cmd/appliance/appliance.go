@@ -4,22 +4,22 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"bellbird/audio"
 	"bellbird/clock"
-	"bellbird/dialog"
 	"bellbird/event"
 	"bellbird/hooks"
 	"bellbird/intents"
 	"bellbird/internal/run"
-	"bellbird/llm/offline"
 	"bellbird/pipeline"
 	"bellbird/plugins"
+	"bellbird/store"
 	"bellbird/stt/pocketsphinx"
 	"bellbird/timers"
 	"bellbird/tools"
+	"bellbird/tools/mcp"
 	"bellbird/tts/espeak"
 	"bellbird/wake"
 )
@@ -42,14 +42,25 @@ type appliance struct {
 	turns  *pipeline.Pipeline
 	hooks  *hooks.Runner
 	loader *plugins.Loader
+	tally  *tally // of what the hooks did
+	store  *store.Store
+	tools  *tools.Set
+	mcp    []*mcp.Server
 	ears   *wake.Ears // nil: it has none
-	close  func()
+
+	toClose []func()
+
+	wakes, recognises switched     // what plugins can switch off
+	announcing        atomic.Int32 // announcements that wait
+	forgetful         bool         // the storage is broken
 }
 
 // senses says which parts an appliance gets.
 type senses struct {
 	ears    bool
 	timers  bool          // without them the agent knows that it can't keep time
+	lasting bool          // it remembers beyond its end
+	sane    func() bool   // whether the time of day is known; nil: it is
 	output  *audio.Output // nil: a new one
 	measure *probe        // nil: nothing is measured
 }
@@ -57,12 +68,23 @@ type senses struct {
 // assemble builds an appliance, from the engines up to the turn. It starts nothing. What it lacks has to be installed
 // or configured before it makes sense to try again, so every error is a usageError.
 func assemble(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, error) {
-	a := &appliance{clock: clk, bus: new(event.Bus), output: s.output, close: func() {}}
+	a := &appliance{clock: clk, bus: new(event.Bus), output: s.output}
 	if err := a.wire(c, s, log); err != nil {
 		a.close()
 		return nil, &usageError{err}
 	}
 	return a, nil
+}
+
+// onClose has f called when the appliance is closed, before what was asked for earlier.
+func (a *appliance) onClose(f func()) { a.toClose = append(a.toClose, f) }
+
+// close ends what does not run.
+func (a *appliance) close() {
+	for i := len(a.toClose) - 1; i >= 0; i-- {
+		a.toClose[i]()
+	}
+	a.toClose = nil
 }
 
 func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
@@ -78,20 +100,23 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		return err
 	}
 
-	// What can be done.
-	a.timers = timers.New(timers.Options{Clock: clk, Bus: a.bus, Ring: ringer(a.output)})
-	all := tools.Time(func() time.Time { return clk.Now().Local() })
-	all = append(all, tools.Sound(loudness{a.output, a.bus, clk})...)
-	all = append(all, tools.Stop(func() { a.timers.Silence() }))
-	if s.timers {
-		all = append(all, tools.Timing(timekeeper{a.timers, clk})...)
+	// What is remembered.
+	if err := a.remember(c.Store, s.lasting, clk, log); err != nil {
+		return err
 	}
-	set, err := tools.NewSet(log.With("part", "tools"), all...)
+	a.timers = timers.New(timers.Options{
+		Clock: clk, Bus: a.bus, Ring: ringer(a.output), Records: record{a.store.Bucket("timers"), "all"}, Sane: s.sane, Zone: zone,
+		Logger: log.With("part", "timers"),
+	})
+
+	// What can be done, what is asked, and how it is said.
+	if err := a.equip(c, s, log); err != nil {
+		return err
+	}
+	model, err := a.think(c.Model, grammar, log)
 	if err != nil {
 		return err
 	}
-
-	// Mouth.
 	c.TTS.Logger = log.With("part", "voice")
 	voice, err := espeak.New(c.TTS)
 	if err != nil {
@@ -99,15 +124,23 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 	}
 
 	// What may see and change all of it.
-	unplug := a.plug(c.Plugins, clk, log)
-	a.close = unplug
-	c.Turn.Hooks = a.hooks
+	if err := a.plug(c, s, model, voice, log); err != nil {
+		return err
+	}
 
 	// The turn.
-	c.Turn.Model = offline.New(grammar)
-	c.Turn.Tools = set
+	rail, err := c.Ghost.rail(log)
+	if err != nil {
+		return err
+	}
+	c.Turn.Model = model
+	c.Turn.Tools = a.tools
 	c.Turn.Voice = voice
-	c.Turn.Chat = new(memory)
+	c.Turn.VoiceFor = voices(voice, log)
+	c.Turn.Chats = conversations{a.store}
+	c.Turn.Prompt = systemPrompt(c.Prompt)
+	c.Turn.Ghost = ghosts(rail, clk)
+	c.Turn.Hooks = a.hooks
 	c.Turn.Output = a.output
 	c.Turn.Bus = a.bus
 	c.Turn.Clock = clk
@@ -119,9 +152,6 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 
 	// Ears: last, because they call the turn, which asks them to listen.
 	if s.ears {
-		if err := checkActions(c.Wake.All()); err != nil {
-			return err
-		}
 		g := grammar.Grammar()
 		c.STT.Logger = log.With("part", "recogniser")
 		c.STT.OnPartial = func(text string, frames int) { a.ears.Hint(frames, hint(grammar, text)) }
@@ -129,7 +159,7 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		a.close = func() { recognizer.Close(); unplug() }
+		a.onClose(recognizer.Close)
 		c.Turn.Recognizer = recognizer
 		c.Wake.Logger = log.With("part", "ears")
 		c.Wake.Work = clk.Work
@@ -154,108 +184,31 @@ func (a *appliance) run(ctx context.Context, d device, more ...run.Part) error {
 	if err != nil {
 		return err
 	}
+	defer watcher.Close()
 	if err := a.loader.Scan(ctx); err != nil {
 		return err
 	}
 	// Stopping goes from the last to the first: no more calls, no more frames, and the turn ends when nobody can
 	// begin another.
-	parts := []run.Part{{Name: "turns", Run: a.turns.Run}, {Name: "plugins", Run: watcher.Run}}
+	parts := []run.Part{{Name: "timers", Run: a.timers.Run}}
+	for _, server := range a.mcp {
+		parts = append(parts, run.Part{Name: "MCP server " + server.Name(), Run: server.Run})
+	}
+	parts = append(parts, run.Part{Name: "turns", Run: a.turns.Run}, run.Part{Name: "plugins", Run: watcher.Run})
 	if a.ears != nil {
 		parts = append(parts, run.Part{Name: "ears", Run: func(ctx context.Context) error { return a.ears.Run(ctx, d.Frames()) }})
 	}
 	parts = append(parts, run.Part{Name: "sound", Run: d.Run})
+	if loss := a.loss(); loss != "" {
+		parts = append(parts, run.Part{Name: "report", Run: func(ctx context.Context) error {
+			if _, err := a.turns.Say(ctx, loss); err != nil && ctx.Err() == nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		}})
+	}
 	return run.All(ctx, stopGrace, append(parts, more...)...)
-}
-
-// ringer returns a function that begins and ends the sound of timers.
-func ringer(out *audio.Output) func(bool) {
-	ring := audio.RingTone()
-	stop := func() {}
-	return func(ringing bool) {
-		stop()
-		stop = func() {}
-		if ringing {
-			stop = out.Sound(ring, true)
-		}
-	}
-}
-
-// loudness tells what becomes of the volume.
-type loudness struct {
-	*audio.Output
-	bus   *event.Bus
-	clock clock.Clock
-}
-
-func (l loudness) SetVolume(percent int) { l.change(func() { l.Output.SetVolume(percent) }) }
-func (l loudness) SetMuted(muted bool)   { l.change(func() { l.Output.SetMuted(muted) }) }
-
-func (l loudness) change(set func()) {
-	before := event.VolumeChanged{Percent: l.Volume(), Muted: l.Muted()}
-	set()
-	if now := (event.VolumeChanged{Percent: l.Volume(), Muted: l.Muted()}); now != before {
-		now.At = l.clock.Now()
-		l.bus.Publish(now)
-	}
-}
-
-// timekeeper shows a timers.Keeper to the tools.
-type timekeeper struct {
-	*timers.Keeper
-	clock clock.Clock
-}
-
-func (k timekeeper) Set(name string, d time.Duration) error {
-	_, err := k.Keeper.Set(name, d)
-	return err
-}
-
-func (k timekeeper) List() []tools.Timer {
-	var list []tools.Timer
-	for _, t := range k.Keeper.List() {
-		left := t.Ends.Sub(k.clock.Now())
-		if t.Ringing {
-			left = 0
-		}
-		list = append(list, tools.Timer{ID: t.ID, Name: t.Name, Total: t.Total, Left: left})
-	}
-	return list
-}
-
-// memory is a chat that is forgotten when the program ends.
-type memory struct {
-	mu   sync.Mutex
-	rows []dialog.Message
-}
-
-const maxRows = 40
-
-func (m *memory) Messages() []dialog.Message {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]dialog.Message(nil), m.rows...)
-}
-
-func (m *memory) Append(rows ...dialog.Message) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.rows = append(m.rows, rows...)
-	if over := len(m.rows) - maxRows; over > 0 {
-		m.rows = append([]dialog.Message(nil), m.rows[over:]...)
-	}
-	return nil
-}
-
-// Name is that of the only chat there is.
-func (m *memory) Name() string { return "default" }
-
-func (m *memory) Amend(content string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := len(m.rows); n > 0 {
-		m.rows[n-1].Content = content
-	}
-	return nil
 }
 
 // wakeWords names what the appliance listens to, for people.

@@ -61,6 +61,7 @@ func bench(ctx context.Context, c Config, binary, oww string, stdout, progress i
 		{"openWakeWord", func() ([]figure, error) { return benchOpenWakeWord(oww) }},
 		{"frame hand-over", func() ([]figure, error) { return benchHandOver(), nil }},
 		{"turns", func() ([]figure, error) { return benchTurns(ctx, c) }},
+		{"hooks", func() ([]figure, error) { return benchHooks(ctx) }},
 		{"start and memory", func() ([]figure, error) { return benchStart(ctx, c) }},
 		{"binary", func() ([]figure, error) { return benchBinary(binary) }},
 	} {

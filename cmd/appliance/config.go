@@ -6,18 +6,24 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"bellbird/audio/malgo"
 	"bellbird/pipeline"
+	"bellbird/prompt"
 	"bellbird/stt/pocketsphinx"
+	"bellbird/tools/mcp"
 	"bellbird/tts/espeak"
 	"bellbird/wake"
 )
 
-const defaultConfig = "/etc/bellbird/config.toml"
+const (
+	defaultConfig = "/etc/bellbird/config.toml"
+	defaultState  = "/var/lib/bellbird"
+)
 
 // defaultModelDirs are where wake word models are looked for, the user's own first.
 var defaultModelDirs = []string{"/var/lib/bellbird/models", "/usr/share/bellbird/models"}
@@ -31,7 +37,14 @@ type Config struct {
 	TTS   espeak.Options       `toml:"tts"`
 	Turn  pipeline.Options     `toml:"turn"`
 
+	Model  Model          `toml:"model"`
+	Prompt prompt.Options `toml:"prompt"`
+	Ghost  Ghost          `toml:"ghost"`
+	MCP    []mcp.Options  `toml:"mcp"`
+
 	Plugins Plugins `toml:"plugins"`
+	API     API     `toml:"api"`
+	Store   Memory  `toml:"store"`
 
 	// Volume is the loudness at start, 0 to 100; default 70.
 	Volume *int `toml:"volume"`
@@ -64,7 +77,17 @@ func (f *flags) load() (Config, error) {
 	if len(c.Wake.ModelDirs) == 0 {
 		c.Wake.ModelDirs = defaultModelDirs
 	}
-	c.Plugins.setDefaults()
+	state := defaultState
+	if f.state != "" {
+		state = f.state
+	}
+	c.Plugins.setDefaults(state)
+	if c.Store.Path == "" || f.state != "" {
+		c.Store.Path = filepath.Join(state, "bellbird.db")
+	}
+	if f.state != "" {
+		c.Plugins.StateDir = filepath.Join(state, "plugin-state")
+	}
 	if f.plugins != "" {
 		c.Plugins.UserDir = f.plugins
 	}

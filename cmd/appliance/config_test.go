@@ -82,13 +82,6 @@ routine = "goodnight"
 	if got := c.Wake.All(); !slices.Equal(got, want) || *c.Wake.StopWord {
 		t.Errorf("got %+v", got)
 	}
-	if err := checkActions(want[:2]); err != nil {
-		t.Error(err)
-	}
-	err = checkActions(want)
-	if err == nil || err.Error() != `wake word "computer": action = "routine": not yet possible; use "listen" or "stop"` {
-		t.Errorf("error %v", err)
-	}
 	if err := c.decode("config.toml", "[[wake.word]]\nname = \"alexa\"\ncut = 1\n"); err == nil || !strings.Contains(err.Error(), `config.toml:3: unknown key "wake.word.cut"`) {
 		t.Errorf("error %v", err)
 	}

@@ -352,7 +352,7 @@ func (u *user) note(f event.Fact) {
 		switch f.What {
 		case event.TimerRinging:
 			u.ringing = true
-		case event.TimerSilenced, event.TimerCancelled:
+		case event.TimerSilenced, event.TimerCancelled, event.TimerSnoozed:
 			u.ringing = false
 		}
 	}

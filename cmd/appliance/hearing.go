@@ -1,7 +1,8 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"log/slog"
 
 	"bellbird/event"
 	"bellbird/intents"
@@ -10,11 +11,11 @@ import (
 
 // What becomes of what the ears hear.
 
-// listenTo has the ears tell the appliance.
+// listenTo has the ears tell the appliance. Their logger must be set already.
 func (a *appliance) listenTo(o *wake.Options) {
 	o.AfterFunc = a.clock.AfterFunc
 	o.Sounding = a.output.Sounding
-	o.OnWake = a.called
+	o.OnWake = (&caller{appliance: a, log: o.Logger}).called
 	o.OnNearMiss = func(m wake.NearMiss) {
 		a.bus.Publish(event.NearMiss{
 			At: a.clock.Now(), Word: m.Word, Peak: m.Peak, Bar: m.Bar, Duration: m.Duration, Scores: m.Course, Untold: m.Untold,
@@ -29,25 +30,39 @@ func (a *appliance) listenTo(o *wake.Options) {
 	}
 }
 
-// called does what a word that was heard leads to.
-func (a *appliance) called(c wake.Call) {
-	a.timers.Silence() // calling the appliance ends a ringing timer, also when nothing more is said
-	if c.Action == wake.Stop {
-		a.bus.Publish(event.Woke{At: a.clock.Now(), Word: c.Word, Score: c.Score, Stops: true})
-		a.turns.Stop()
-		return
-	}
-	a.turns.Wake(c.Word, c.Score, c.Frame)
+// A caller does what calls lead to.
+type caller struct {
+	*appliance
+	log *slog.Logger
 }
 
-// checkActions refuses what a wake word can't lead to yet: chats that aren't remembered and routines don't exist.
-func checkActions(words []wake.Word) error {
-	for _, w := range words {
-		if w.Action != wake.Listen && w.Action != wake.Stop {
-			return fmt.Errorf("wake word %q: action = %q: not yet possible; use %q or %q", w.Name, w.Action, wake.Listen, wake.Stop)
-		}
+// called does what a word that was heard leads to. It doesn't wait.
+func (a *caller) called(c wake.Call) {
+	a.timers.Silence() // calling the appliance ends a ringing timer, also when nothing more is said
+	if c.Action != wake.Stop && (!a.wakes.Enabled() || !a.recognises.Enabled()) {
+		return // a plugin wants it so
 	}
-	return nil
+	switch c.Action {
+	case wake.Stop:
+		a.bus.Publish(event.Woke{At: a.clock.Now(), Word: c.Word, Score: c.Score, Stops: true})
+		a.turns.Stop()
+	case wake.RunRoutine:
+		a.bus.Publish(event.Woke{At: a.clock.Now(), Word: c.Word, Score: c.Score})
+		a.turns.Stop() // as any call interrupts
+		go a.routine(c.Word, c.Routine)
+	case wake.ListenPrivately:
+		a.turns.WakeIn(privateChat, c.Word, c.Score, c.Frame)
+	default:
+		a.turns.Wake(c.Word, c.Score, c.Frame)
+	}
+}
+
+// routine runs a turn as if the user had said the words of the routine. It ends with the turn, and with the appliance's
+// turns at the latest.
+func (a *caller) routine(word, text string) {
+	if _, err := a.turns.Ask(context.Background(), text); err != nil {
+		a.log.Warn("routine not run", "word", word, "error", err)
+	}
 }
 
 // hint tells whether what was understood so far is a whole sentence.

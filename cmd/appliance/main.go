@@ -64,6 +64,7 @@ type flags struct {
 	config  string
 	models  []string
 	plugins string
+	state   string
 	verbose bool
 }
 
@@ -85,10 +86,11 @@ func rootCommand() *cobra.Command {
 	p.StringVar(&f.config, "config", "", "configuration file (default "+defaultConfig+", if it is there)")
 	p.StringSliceVar(&f.models, "models", nil, "directory of wake word models (default those of the configuration)")
 	p.StringVar(&f.plugins, "plugins", "", "directory of plugins (default that of the configuration)")
+	p.StringVar(&f.state, "state", "", "directory of what the appliance keeps (default "+defaultState+")")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log debug messages; these contain what was said")
 	root.AddCommand(
 		runCommand(&f), demoCommand(&f), askCommand(&f), sayCommand(&f), wakeCommand(&f), checkCommand(&f),
-		pluginCommand(&f), benchCommand(&f), versionCommand(), workerCommand(),
+		pluginCommand(&f), chatCommand(&f), vaultCommand(&f), benchCommand(&f), versionCommand(), workerCommand(),
 	)
 	return root
 }

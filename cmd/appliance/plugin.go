@@ -4,23 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"bellbird/clock"
 	"bellbird/event"
 	"bellbird/hooks"
+	"bellbird/pipeline"
 	"bellbird/plugins"
 	"bellbird/plugins/starlark"
+	"bellbird/plugins/system"
 	"bellbird/plugins/worker"
+	"bellbird/tts/espeak"
+	"bellbird/wake"
 )
 
 // Plugins are where plugins lie.
@@ -30,9 +30,9 @@ type Plugins struct {
 	StateDir  string `toml:"state_dir"`  // default /var/lib/bellbird/plugin-state
 }
 
-func (p *Plugins) setDefaults() {
+func (p *Plugins) setDefaults(state string) {
 	for dir, def := range map[*string]string{
-		&p.SystemDir: "/usr/share/bellbird/plugins", &p.UserDir: "/var/lib/bellbird/plugins", &p.StateDir: "/var/lib/bellbird/plugin-state",
+		&p.SystemDir: "/usr/share/bellbird/plugins", &p.UserDir: filepath.Join(state, "plugins"), &p.StateDir: filepath.Join(state, "plugin-state"),
 	} {
 		if *dir == "" {
 			*dir = def
@@ -55,28 +55,51 @@ func newRuntimes(log *slog.Logger) runtimes {
 				self = os.Args[0]
 			}
 			cmd := exec.Command(self, workerName)
-			cmd.Env = []string{} // nothing of ours is a worker's business
+			cmd.Env = []string{} // nothing of ours is a worker's business, but what time it is
+			if zone := os.Getenv("TZ"); zone != "" {
+				cmd.Env = append(cmd.Env, "TZ="+zone)
+			}
 			cmd.Stderr = os.Stderr
 			return cmd
 		}}),
 	}
 }
 
-// plug gives the appliance its hooks, and returns how to end them. The plugins come when it runs.
-func (a *appliance) plug(p Plugins, clk clock.Clock, log *slog.Logger) (end func()) {
+// plug gives the appliance its hooks, and what plugins may use of it. The plugins come when it runs.
+func (a *appliance) plug(c Config, s senses, model pipeline.Model, voice *espeak.Voice, log *slog.Logger) error {
 	log = log.With("part", "plugins")
+	p := &powers{
+		voice: voice, turns: laterTurns{a}, speaking: func() bool { return a.output.Queued() > 0 }, silence: func() { a.timers.Silence() },
+		chats: storedChats{a.store}, model: model, tools: a.tools, volume: loudness{a.output, a.bus, a.clock}, log: log,
+	}
+	if s.ears {
+		p.ears, p.wakeSwitch, p.sttSwitch = laterEars{a}, &a.wakes, &a.recognises
+		for _, w := range c.Wake.All() {
+			if w.Action != wake.Stop {
+				p.wakeWords = append(p.wakeWords, w.Name)
+			}
+		}
+	}
+	granted, err := p.system()
+	if err != nil {
+		return err
+	}
 	a.hooks = hooks.New(hooks.Options{
-		Logger: log,
+		System: granted, Private: a.store.Private, OnTrace: a.watchHooks(), Logger: log,
 		OnBreaker: func(plugin, point string, d time.Duration) {
-			a.bus.Publish(event.HookMissed{At: clk.Now(), Plugin: plugin, Point: point, For: d})
+			a.bus.Publish(event.HookMissed{At: a.clock.Now(), Plugin: plugin, Point: point, For: d})
 		},
 	})
+	network := plugins.NewNetwork(log)
 	r := newRuntimes(log)
-	a.loader = plugins.New(r.options(p, a.hooks, log))
-	return func() {
-		a.hooks.Close()
-		r.user.Close()
-	}
+	a.onClose(r.user.Close)
+	a.onClose(network.Close)
+	a.onClose(a.hooks.Close) // the last of them may still want the worker
+	a.onClose(p.close)
+	o := r.options(c.Plugins, a.hooks, log)
+	o.Web = network
+	a.loader = plugins.New(o)
+	return nil
 }
 
 // workerName is the command by which this program becomes a worker.
@@ -89,10 +112,16 @@ func workerCommand() *cobra.Command {
 		Hidden: true,
 		Args:   onlyArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := worker.Confine(worker.Memory); err != nil {
+			parts, err := worker.Sandbox(worker.Memory)
+			if err != nil {
 				return err
 			}
 			log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+			for _, p := range parts {
+				if p.Missing != "" {
+					log.Warn("the plugin worker's sandbox lacks a part", "part", p.Name, "why", p.Missing)
+				}
+			}
 			// It ends with its input, not with the signals that its terminal gets.
 			return worker.Serve(context.WithoutCancel(cmd.Context()), os.Stdin, os.Stdout, log)
 		},
@@ -102,76 +131,23 @@ func workerCommand() *cobra.Command {
 func pluginCommand(f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
-		Short: "List, try and begin plugins",
+		Short: "List, try, begin and follow plugins",
 		Args:  onlyArgs(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(pluginListCommand(f), pluginTestCommand(f), pluginNewCommand())
+	cmd.AddCommand(
+		pluginListCommand(f), pluginEnableCommand(f, true), pluginEnableCommand(f, false), pluginReloadCommand(f), pluginTraceCommand(f),
+		pluginTestCommand(f), pluginNewCommand(),
+	)
 	return cmd
-}
-
-func pluginListCommand(f *flags) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List the plugins in the directories of the configuration, and what is wrong with them",
-		Args:  onlyArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.load()
-			if err != nil {
-				return err
-			}
-			r := newRuntimes(slog.New(slog.DiscardHandler))
-			defer r.user.Close()
-			runner := hooks.New(hooks.Options{})
-			defer runner.Close()
-			l := plugins.New(r.options(c.Plugins, runner, f.logger(slog.LevelError)))
-			if err := l.Scan(cmd.Context()); err != nil {
-				return err
-			}
-			return listPlugins(cmd.OutOrStdout(), l.List())
-		},
-	}
 }
 
 func (r runtimes) options(p Plugins, runner *hooks.Runner, log *slog.Logger) plugins.Options {
 	return plugins.Options{
-		SystemDir: p.SystemDir, UserDir: p.UserDir, StateDir: p.StateDir, Runner: runner, Logger: log,
+		Builtin: system.Files, SystemDir: p.SystemDir, UserDir: p.UserDir, StateDir: p.StateDir, Runner: runner, Logger: log,
 		SystemRuntimes: map[string]plugins.Runtime{".star": r.system},
 		UserRuntimes:   map[string]plugins.Runtime{".star": r.user},
 	}
-}
-
-func listPlugins(out io.Writer, list []plugins.Info) error {
-	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, `There are no plugins. "bellbird plugin new NAME" begins one.`)
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "plugin\tversion\tstate\thooks\tdescription")
-	for _, p := range list {
-		state := "off"
-		switch {
-		case p.Loaded:
-			state = "on"
-		case p.Enabled:
-			state = "failed"
-		}
-		if p.Band == hooks.System {
-			state += ", system"
-		}
-		var points []string
-		for point := range p.Manifest.Capabilities.Hooks {
-			points = append(points, point)
-		}
-		if n := len(p.Manifest.Capabilities.VoiceCommands); n > 0 {
-			points = append(points, fmt.Sprintf("%d voice commands", n))
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Manifest.Name, p.Manifest.Version, state, strings.Join(points, " "), p.Manifest.Description)
-		for _, e := range p.Errors {
-			fmt.Fprintf(w, "\t\t\t\t%s\n", e)
-		}
-	}
-	return w.Flush()
 }
 
 func pluginTestCommand(f *flags) *cobra.Command {

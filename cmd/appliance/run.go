@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"bellbird/api"
 	"bellbird/audio"
 	"bellbird/audio/audiotest"
 	"bellbird/audio/malgo"
@@ -20,17 +24,20 @@ import (
 )
 
 func runCommand(f *flags) *cobra.Command {
-	return &cobra.Command{
+	var show bool
+	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Be the appliance, on the sound card of this machine",
-		Args:  onlyArgs(cobra.NoArgs),
+		Long: `Be the appliance, on the sound card of this machine. On a terminal it shows what it does, with what is said; elsewhere,
+such as under systemd, it only logs, and nothing that is said gets into the log.`,
+		Args: onlyArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.load()
 			if err != nil {
 				return err
 			}
 			log := f.logger(slog.LevelInfo)
-			a, err := assemble(c, senses{ears: true, timers: true}, clock.System, log)
+			a, err := assemble(c, senses{ears: true, timers: true, lasting: true, sane: clock.Known}, clock.System, log)
 			if err != nil {
 				return err
 			}
@@ -40,32 +47,58 @@ func runCommand(f *flags) *cobra.Command {
 				a.close()
 				return err
 			}
-			v := viewer(a, a.clock, false, cmd.OutOrStdout())
-			defer v.close()
+			if out, ok := cmd.OutOrStdout().(*os.File); show || ok && term.IsTerminal(int(out.Fd())) {
+				v := viewer(a, a.clock, false, cmd.OutOrStdout())
+				defer v.close()
+			}
 			info := card.Info()
 			log.Info("listening", "for", wakeWords(c), "microphone", info.Capture, "speaker", info.Playback)
-			return a.run(cmd.Context(), card)
+			socket, err := a.control(c.API, api.Options{
+				Turns: a.turns, Chats: chatControl{a.store, a.turns}, Vault: vaultControl{a.store}, Logger: log.With("part", "local socket"),
+			})
+			if err != nil {
+				// It can still hear and answer.
+				log.Warn("the command line can't reach this appliance", "err", err)
+				return a.run(cmd.Context(), card)
+			}
+			return a.run(cmd.Context(), card, socket)
 		},
 	}
+	cmd.Flags().BoolVar(&show, "show", false, "show what it does, with what is said, also if this is no terminal")
+	return cmd
 }
 
 func askCommand(f *flags) *cobra.Command {
-	return &cobra.Command{
+	var chat string
+	cmd := &cobra.Command{
 		Use:   "ask TEXT",
 		Short: "Run one turn as if TEXT had been heard",
-		Long: `Run one turn as if TEXT had been heard: the answer is printed, and spoken if there is a loudspeaker. Timers need an
-appliance that goes on running, so none can be set here.`,
+		Long: `Run one turn as if TEXT had been heard, by the running appliance if there is one. If not, there is only this turn: the
+answer is printed, and spoken if there is a loudspeaker, nothing is remembered, and no timers can be set.`,
 		Args: onlyArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := f.load()
 			if err != nil {
 				return err
 			}
+			var r event.Record
+			body := map[string]string{"chat": chat, "text": strings.Join(args, " ")}
+			err = c.API.dial().Do(cmd.Context(), http.MethodPost, "/api/ask", body, &r)
+			switch {
+			case err == nil:
+				return report(cmd.OutOrStdout(), r, true)
+			case !errors.Is(err, api.ErrNotRunning):
+				return err
+			case chat != "":
+				return fmt.Errorf("--chat %s: %w", chat, err)
+			}
 			return f.turn(cmd, c, "", true, func(ctx context.Context, a *appliance) (event.Record, error) {
 				return a.turns.Ask(ctx, strings.Join(args, " "))
 			})
 		},
 	}
+	cmd.Flags().StringVar(&chat, "chat", "", "run it in this chat of the running appliance, instead of the active one")
+	return cmd
 }
 
 func sayCommand(f *flags) *cobra.Command {

@@ -45,7 +45,7 @@ func TestRunOnPulseAudio(t *testing.T) {
 	if err := record.Start(); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "run", "--models", modelDirs[0])
+	cmd := exec.CommandContext(t.Context(), binary, "run", "--show", "--models", modelDirs[0], "--state", filepath.Join(dir, "state"))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

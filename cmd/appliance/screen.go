@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"bellbird/event"
+	"bellbird/hooks"
 )
 
 // A screen shows what the appliance does on a terminal: the LED ring, each change of state, what was heard and said,
@@ -59,18 +60,31 @@ func (s *screen) show(f event.Fact) {
 		s.line(f.At, "1", "", "the microphone is well again")
 	case event.Heard:
 		text := fmt.Sprintf("heard %q", f.Text)
-		if f.Text == "" {
+		switch {
+		case f.Private:
+			text = "heard something in private"
+		case f.Text == "":
 			text = "heard something else"
 		}
 		s.line(f.At, "1", "", text)
 	case event.Said:
-		s.line(f.At, "1", "", fmt.Sprintf("says %q", f.Text))
+		if !f.Private {
+			s.line(f.At, "1", "", fmt.Sprintf("says %q", f.Text))
+		}
 	case event.TimerChanged:
 		leds := ""
 		if f.What == event.TimerRinging {
 			leds = ringing
 		}
-		s.line(f.At, "35", leds, fmt.Sprintf("timer of %v: %s", f.Total, f.What))
+		what := fmt.Sprintf("timer of %v", f.Total)
+		if f.Alarm {
+			what = "alarm at " + f.Ends.Format("15:04")
+		}
+		late := ""
+		if f.Late {
+			late = ", late"
+		}
+		s.line(f.At, "35", leds, fmt.Sprintf("%s: %s%s", what, f.What, late))
 	case event.VolumeChanged:
 		text := fmt.Sprintf("volume %d %%", f.Percent)
 		if f.Muted {
@@ -129,6 +143,9 @@ func (s *screen) waterfall(r event.Record) {
 	row("first sound", st.FirstSound)
 	row("end", st.End)
 	for _, h := range r.Hooks {
+		if h.Outcome == string(hooks.NoMatch) {
+			continue // a voice command that was not said
+		}
 		from, to := column(time.Duration(h.Began), total), column(time.Duration(h.Began+h.Took), total)
 		bar := strings.Repeat(" ", from) + s.paint("35", strings.Repeat("─", max(to-from, 1)))
 		fmt.Fprintf(s.w, "          %-11s %6.1f ms  %s %s %s\n", "hook", 1000*time.Duration(h.Took).Seconds(), bar, h.Plugin, describeCall(h))

@@ -14,6 +14,7 @@ import (
 // may says which of our own packages each package may import. A directory below an entry, such as an engine in its own
 // package, may import what the entry may, and the entry itself. cmd/appliance may import everything.
 var may = map[string][]string{
+	"api":                   {"dialog", "event"},
 	"audio":                 {},
 	"audio/audiotest":       {"audio", "clock"},
 	"audio/malgo":           {"audio"},
@@ -22,14 +23,21 @@ var may = map[string][]string{
 	"dialog":                {},
 	"event":                 {},
 	"intents":               {"dialog"},
+	"ghost":                 {"hooks"},
+	"gpio":                  {"event"},
 	"hooks":                 {},
 	"internal/arch":         {},
 	"internal/run":          {},
 	"llm":                   {"dialog"},
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
-	"pipeline":              {"audio", "clock", "dialog", "event", "hooks"},
+	"pipeline":              {"audio", "clock", "dialog", "event", "ghost", "hooks", "spoken"},
 	"plugins":               {"hooks"},
+	"plugins/system":        {}, // scripts that are embedded
 	"plugins/worker":        {"hooks", "plugins", "plugins/starlark"}, // both ends of the pipe
+	"prompt":                {},
+	"spoken":                {},
+	"store":                 {"dialog"},
+	"store/compare":         {}, // a yardstick beside it, not part of the appliance
 	"stt":                   {"audio"},
 	"timers":                {"clock", "event"},
 	"tools":                 {"dialog"},

@@ -11,7 +11,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -64,7 +63,7 @@ const (
 type Voice struct {
 	path  string
 	name  string // as configured, for errors
-	args  []string
+	sound *sound
 	pause time.Duration
 	wait  time.Duration // patience, but for tests
 	log   *slog.Logger
@@ -106,14 +105,7 @@ func New(o Options) (*Voice, error) {
 	if v.usual, err = audio.NewResampler(usualRate, audio.SampleRate); err != nil {
 		return nil, fmt.Errorf("voice: %w", err)
 	}
-	v.args = []string{"-b", "1", "-v", o.Voice}
-	if o.WordsPerMinute != 0 {
-		v.args = append(v.args, "-s", strconv.Itoa(o.WordsPerMinute))
-	}
-	if o.Pitch != 0 {
-		v.args = append(v.args, "-p", strconv.Itoa(o.Pitch))
-	}
-	v.args = append(v.args, "--stdin", "--stdout")
+	v.sound = newSound(o)
 	return v, nil
 }
 
@@ -135,7 +127,7 @@ func (v *Voice) Synthesize(ctx context.Context, text string, to func(audio.Frame
 	run, stop := context.WithCancel(ctx)
 	defer stop()
 	var fault tail
-	cmd := exec.CommandContext(run, v.path, v.args...)
+	cmd := exec.CommandContext(run, v.path, v.sound.args()...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killWait
