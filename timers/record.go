@@ -26,6 +26,9 @@ type saved struct {
 
 const version = 1
 
+// maxItems bounds what a damaged value can make. What rings or is snoozed of an alarm that repeats is an item beside it.
+const maxItems = 4 * (MaxTimers + MaxAlarms)
+
 // lastYear bounds what a damaged value can make of the time of day.
 const lastYear = 2200
 
@@ -167,7 +170,7 @@ func decode(data []byte) (saved, error) {
 	if s.Version != version {
 		return saved{}, fmt.Errorf("version %d, where %d is expected", s.Version, version)
 	}
-	if len(s.Items) > MaxTimers+MaxAlarms {
+	if len(s.Items) > maxItems {
 		return saved{}, fmt.Errorf("%d timers and alarms", len(s.Items))
 	}
 	if y := s.At.Year(); y > lastYear {
