@@ -124,6 +124,8 @@ type Timers interface {
 	Set(name string, d time.Duration) error
 	Cancel(id int) bool
 	List() []Timer // the next to ring first
+	// Hushed tells whether something that rang was silenced a moment ago.
+	Hushed() bool
 }
 
 // Timing returns the tools set_timer, cancel_timer and query_timers.
@@ -194,6 +196,9 @@ func Timing(k Timers) []Tool {
 }
 
 func cancelTimers(k Timers, name string, length time.Duration, all bool) (string, error) {
+	if name == "" && length == 0 && !all && k.Hushed() {
+		return "The timer is off.", nil // it was, as soon as the user called
+	}
 	timers := k.List()
 	var hits []Timer
 	for _, t := range timers {

@@ -95,6 +95,7 @@ func (l *timerList) Cancel(id int) bool {
 }
 
 func (l *timerList) List() []tools.Timer { return *l }
+func (l *timerList) Hushed() bool        { return false }
 
 func TestTiming(t *testing.T) {
 	var l timerList
@@ -142,3 +143,26 @@ func TestSet(t *testing.T) {
 		t.Error("two tools of one name: no error")
 	}
 }
+
+// Whoever calls the appliance while one of two timers rings has silenced that one already: "stop the timer" must not
+// cancel the other.
+func TestStoppingWhatRang(t *testing.T) {
+	l := hushedList{&timerList{{ID: 2, Total: time.Hour, Left: time.Minute}}}
+	set, err := tools.NewSet(nil, tools.Timing(l)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := func(args string) string {
+		return set.Call(t.Context(), dialog.ToolCall{Name: "cancel_timer", Arguments: []byte(args)}).Content
+	}
+	if got := stop(`{}`); got != "The timer is off." || len(*l.timerList) != 1 {
+		t.Errorf("%q, and %d timers are left", got, len(*l.timerList))
+	}
+	if got := stop(`{"seconds": 3600}`); got != "The timer cancelled." {
+		t.Errorf("%q", got)
+	}
+}
+
+type hushedList struct{ *timerList }
+
+func (hushedList) Hushed() bool { return true }
