@@ -65,6 +65,15 @@ func check(ctx context.Context, w io.Writer, f *flags, c Config) (missing int) {
 	line("recogniser", "pocketsphinx, with the grammar of the offline agent", err)
 
 	line("voice", "espeak-ng", speaks(ctx, c.TTS))
+	line("store", c.Store.Path, keeps(c.Store))
+	found, err := thinks(ctx, c.Model)
+	line("model", found, err)
+	for _, o := range c.MCP {
+		found, err := connects(ctx, o)
+		line("MCP "+o.Name, found, err)
+	}
+	found, err = confined(ctx)
+	line("plugin sandbox", found, err)
 
 	capture, playback, err := malgo.Devices(c.Sound.Backend)
 	names := func(devices []malgo.Device, none string) (string, error) {
@@ -84,9 +93,10 @@ func check(ctx context.Context, w io.Writer, f *flags, c Config) (missing int) {
 		}
 		return strings.Join(all, ", "), nil
 	}
-	found, merr := names(capture, `no microphone found: plug one in, and see "arecord -l"`)
+	var merr, serr error
+	found, merr = names(capture, `no microphone found: plug one in, and see "arecord -l"`)
 	line("microphone", found, merr)
-	found, serr := names(playback, `no loudspeaker found: plug one in, and see "aplay -l"`)
+	found, serr = names(playback, `no loudspeaker found: plug one in, and see "aplay -l"`)
 	line("loudspeaker", found, serr)
 
 	if missing > 0 && (merr != nil || serr != nil) {

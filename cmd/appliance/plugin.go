@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -106,7 +107,8 @@ func (a *appliance) plug(c Config, s senses, model pipeline.Model, voice *espeak
 const workerName = "plugin-worker"
 
 func workerCommand() *cobra.Command {
-	return &cobra.Command{
+	var check bool
+	cmd := &cobra.Command{
 		Use:    workerName,
 		Short:  "Run plugins' scripts for the appliance that started this",
 		Hidden: true,
@@ -115,6 +117,9 @@ func workerCommand() *cobra.Command {
 			parts, err := worker.Sandbox(worker.Memory)
 			if err != nil {
 				return err
+			}
+			if check {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(parts)
 			}
 			log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 			for _, p := range parts {
@@ -126,6 +131,8 @@ func workerCommand() *cobra.Command {
 			return worker.Serve(context.WithoutCancel(cmd.Context()), os.Stdin, os.Stdout, log)
 		},
 	}
+	cmd.Flags().BoolVar(&check, "check", false, "only tell how it is confined")
+	return cmd
 }
 
 func pluginCommand(f *flags) *cobra.Command {
