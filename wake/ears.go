@@ -36,6 +36,8 @@ var (
 
 // Ears hear wake words and collect utterances.
 type Ears struct {
+	refused bool // the last frame was not admitted
+
 	o       Options
 	heard   atomic.Uint64 // frames so far
 	begin   chan *listener
@@ -207,6 +209,9 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 			if !ok {
 				return nil
 			}
+			if e.refused = !e.o.Admit(&f); e.refused {
+				f = audio.Frame{} // nothing of it is kept, and what was begun before ends in silence
+			}
 			e.hear(&f)
 		case l := <-e.begin:
 			e.end(ErrSuperseded)
@@ -216,7 +221,7 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 				e.listener.endpoint.hint = h
 			}
 		case l := <-e.looks:
-			if e.microphone.look(e.heard.Load()) {
+			if !e.refused && e.microphone.look(e.heard.Load()) {
 				e.tellMicrophone()
 			}
 			l.done()
@@ -229,7 +234,7 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 // hear takes one frame through the engines.
 func (e *Ears) hear(f *audio.Frame) {
 	n := e.heard.Add(1) - 1
-	if e.microphone.hear(f) {
+	if !e.refused && e.microphone.hear(f) {
 		e.tellMicrophone()
 	}
 	r := e.at(n)

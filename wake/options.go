@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"bellbird/audio"
 )
 
 // Options configure Ears. The zero value is usable where there is a directory with models.
@@ -48,6 +50,10 @@ type Options struct {
 	OnNearMiss   func(NearMiss) `toml:"-"`
 	OnMicrophone func(Fault)    `toml:"-"`
 
+	// Admit reports whether a frame may be heard. Nothing is kept of one that may not, nor is the microphone taken for
+	// deaf while none may. It must not wait. Nil: all may.
+	Admit func(*audio.Frame) bool `toml:"-"`
+
 	// OnPause is called when the speaker pauses, while there is a listener. It is the moment to call Hint. It runs on Run's
 	// goroutine and must not wait.
 	OnPause func() `toml:"-"`
@@ -83,6 +89,9 @@ func (o *Options) defaults() {
 	}
 	if o.OnNearMiss == nil {
 		o.OnNearMiss = func(NearMiss) {}
+	}
+	if o.Admit == nil {
+		o.Admit = func(*audio.Frame) bool { return true }
 	}
 	if o.OnMicrophone == nil {
 		o.OnMicrophone = func(Fault) {}

@@ -10,6 +10,7 @@ import (
 	"bellbird/audio"
 	"bellbird/clock"
 	"bellbird/event"
+	"bellbird/gpio"
 	"bellbird/hooks"
 	"bellbird/intents"
 	"bellbird/internal/run"
@@ -46,7 +47,8 @@ type appliance struct {
 	store  *store.Store
 	tools  *tools.Set
 	mcp    []*mcp.Server
-	ears   *wake.Ears // nil: it has none
+	ears   *wake.Ears  // nil: it has none
+	body   *embodiment // nil: it has none
 
 	toClose []func()
 
@@ -58,11 +60,12 @@ type appliance struct {
 // senses says which parts an appliance gets.
 type senses struct {
 	ears    bool
-	timers  bool          // without them the agent knows that it can't keep time
-	lasting bool          // it remembers beyond its end
-	sane    func() bool   // whether the time of day is known; nil: it is
-	output  *audio.Output // nil: a new one
-	measure *probe        // nil: nothing is measured
+	body    func(gpio.Options) gpio.Options // fits the body to what there is; nil: it has none
+	timers  bool                            // without them the agent knows that it can't keep time
+	lasting bool                            // it remembers beyond its end
+	sane    func() bool                     // whether the time of day is known; nil: it is
+	output  *audio.Output                   // nil: a new one
+	measure *probe                          // nil: nothing is measured
 }
 
 // assemble builds an appliance, from the engines up to the turn. It starts nothing. What it lacks has to be installed
@@ -150,6 +153,15 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		c.Turn.WakeSound = audio.WakeTone()
 	}
 
+	// Body: before the ears, which must not hear while it is muted.
+	if s.body != nil {
+		if a.body, err = a.embody(s.body(c.Body), nil, log); err != nil {
+			return err
+		}
+		a.onClose(a.body.Close)
+		c.Wake.Admit = a.body.admission.admit
+	}
+
 	// Ears: last, because they call the turn, which asks them to listen.
 	if s.ears {
 		g := grammar.Grammar()
@@ -197,6 +209,9 @@ func (a *appliance) run(ctx context.Context, d device, more ...run.Part) error {
 	parts = append(parts, run.Part{Name: "turns", Run: a.turns.Run}, run.Part{Name: "plugins", Run: watcher.Run})
 	if a.ears != nil {
 		parts = append(parts, run.Part{Name: "ears", Run: func(ctx context.Context) error { return a.ears.Run(ctx, d.Frames()) }})
+	}
+	if a.body != nil {
+		parts = append(parts, a.body.parts()...)
 	}
 	parts = append(parts, run.Part{Name: "sound", Run: d.Run})
 	if loss := a.loss(); loss != "" {

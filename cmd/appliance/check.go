@@ -99,6 +99,11 @@ func check(ctx context.Context, w io.Writer, f *flags, c Config) (missing int) {
 	found, serr = names(playback, `no loudspeaker found: plug one in, and see "aplay -l"`)
 	line("loudspeaker", found, serr)
 
+	skip := func(what, why string) { fmt.Fprintf(w, "skipped  %-14s %s\n", what, why) }
+	if err := reportBody(c.Body, line, skip); err != nil {
+		line("body", "", err)
+	}
+
 	if missing > 0 && (merr != nil || serr != nil) {
 		fmt.Fprintln(w, `Without a sound card, "bellbird demo" runs the appliance on a virtual device.`)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"bellbird/audio/malgo"
+	"bellbird/gpio"
 	"bellbird/pipeline"
 	"bellbird/prompt"
 	"bellbird/stt/pocketsphinx"
@@ -45,6 +46,8 @@ type Config struct {
 	Plugins Plugins `toml:"plugins"`
 	API     API     `toml:"api"`
 	Store   Memory  `toml:"store"`
+
+	Body gpio.Options `toml:"body"`
 
 	// Volume is the loudness at start, 0 to 100; default 70.
 	Volume *int `toml:"volume"`

@@ -56,7 +56,16 @@ func demo(ctx context.Context, c Config, o demoOptions, log *slog.Logger, stdout
 	if o.fast {
 		clk = virtual
 	}
-	a, err := assemble(c, senses{ears: true, timers: true}, clk, log)
+	s := senses{ears: true, timers: true}
+	out := stdout
+	var keys []run.Part
+	if !o.fast && !o.json {
+		if p := newPanel(ctx, os.Stdin, stdout); p != nil {
+			defer p.close()
+			s.body, out, keys = p.fit, p, []run.Part{p.part()}
+		}
+	}
+	a, err := assemble(c, s, clk, log)
 	if err != nil {
 		return err
 	}
@@ -87,12 +96,12 @@ func demo(ctx context.Context, c Config, o demoOptions, log *slog.Logger, stdout
 	user.room = room
 	user.facts = a.bus.Subscribe(1024)
 
-	view := viewer(a, clk, o.json, stdout)
+	view := viewer(a, clk, o.json, out)
 	var d device = room
 	if o.fast {
 		d = virtualDevice{room, virtual}
 	}
-	err = a.run(ctx, d, run.Part{Name: "user", Run: user.run})
+	err = a.run(ctx, d, append(keys, run.Part{Name: "user", Run: user.run})...)
 	view.close()
 	return err
 }

@@ -89,7 +89,7 @@ func rootCommand() *cobra.Command {
 	p.StringVar(&f.state, "state", "", "directory of what the appliance keeps (default "+defaultState+")")
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log debug messages; these contain what was said")
 	root.AddCommand(
-		runCommand(&f), demoCommand(&f), askCommand(&f), sayCommand(&f), wakeCommand(&f), checkCommand(&f),
+		runCommand(&f), demoCommand(&f), askCommand(&f), sayCommand(&f), wakeCommand(&f), checkCommand(&f), ringCommand(),
 		pluginCommand(&f), chatCommand(&f), vaultCommand(&f), benchCommand(&f), versionCommand(), workerCommand(),
 	)
 	return root

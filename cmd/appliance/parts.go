@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"image/color"
 	"sync/atomic"
 	"time"
 
 	"bellbird/audio"
 	"bellbird/clock"
 	"bellbird/event"
+	"bellbird/gpio/led"
+	"bellbird/gpio/ring"
 	"bellbird/store"
 	"bellbird/timers"
 	"bellbird/tools"
@@ -120,3 +123,11 @@ type switched struct{ off atomic.Bool }
 
 func (s *switched) Enabled() bool      { return !s.off.Load() }
 func (s *switched) SetEnabled(on bool) { s.off.Store(!on) }
+
+// laterRing is the ring, for plugins.
+type laterRing struct{ *appliance }
+
+func (l laterRing) Show(plugin string, c color.RGBA, pattern string, d time.Duration) error {
+	effect := map[string]ring.Effect{"steady": ring.Solid, "pulse": ring.Breathe, "spin": ring.Spin}[pattern]
+	return l.body.Ring().Borrow(plugin, led.Color{R: c.R, G: c.G, B: c.B}, effect, d)
+}

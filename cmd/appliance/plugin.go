@@ -73,6 +73,9 @@ func (a *appliance) plug(c Config, s senses, model pipeline.Model, voice *espeak
 		voice: voice, turns: laterTurns{a}, speaking: func() bool { return a.output.Queued() > 0 }, silence: func() { a.timers.Silence() },
 		chats: storedChats{a.store}, model: model, tools: a.tools, volume: loudness{a.output, a.bus, a.clock}, log: log,
 	}
+	if s.body != nil {
+		p.ring = laterRing{a}
+	}
 	if s.ears {
 		p.ears, p.wakeSwitch, p.sttSwitch = laterEars{a}, &a.wakes, &a.recognises
 		for _, w := range c.Wake.All() {

@@ -46,8 +46,8 @@ type powers struct {
 		SetMuted(muted bool)
 	}
 	ring interface {
-		// Show shows a colour for a while, and then what was shown before.
-		Show(c color.RGBA, pattern string, d time.Duration) error
+		// Show shows a colour for a while on behalf of a plugin, and then what was shown before.
+		Show(plugin string, c color.RGBA, pattern string, d time.Duration) error
 	}
 	log *slog.Logger
 
@@ -218,7 +218,7 @@ func (p *powers) surroundings(do map[string]plugins.Func) {
 			if patterns := []string{"steady", "pulse", "spin"}; !slices.Contains(patterns, pattern) {
 				return fmt.Errorf("the patterns are %q", patterns)
 			}
-			return p.ring.Show(colour, pattern, time.Duration(c.Number("seconds")*float64(time.Second)))
+			return p.ring.Show(c.Owner.Manifest.Name, colour, pattern, time.Duration(c.Number("seconds")*float64(time.Second)))
 		})
 	}
 }

@@ -65,7 +65,7 @@ func (b *body) SetCutoff(word string, cutoff float64) error {
 	return b.note("cutoff", word, fmt.Sprintf("%.2f", cutoff))
 }
 
-func (b *body) Show(c color.RGBA, pattern string, d time.Duration) error {
+func (b *body) Show(_ string, c color.RGBA, pattern string, d time.Duration) error {
 	return b.note("show", c.R, c.G, c.B, pattern, d)
 }
 

@@ -20,6 +20,7 @@ import (
 	"bellbird/audio/malgo"
 	"bellbird/clock"
 	"bellbird/event"
+	"bellbird/gpio"
 	"bellbird/internal/run"
 )
 
@@ -37,7 +38,7 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 				return err
 			}
 			log := f.logger(slog.LevelInfo)
-			a, err := assemble(c, senses{ears: true, timers: true, lasting: true, sane: clock.Known}, clock.System, log)
+			a, err := assemble(c, senses{ears: true, timers: true, lasting: true, body: func(o gpio.Options) gpio.Options { return o }, sane: clock.Known}, clock.System, log)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,9 @@ type screen struct {
 
 func newScreen(w io.Writer, began time.Time) *screen {
 	s := &screen{w: w, began: began}
-	if f, ok := w.(*os.File); ok && os.Getenv("NO_COLOR") == "" {
+	if _, live := w.(*panel); live {
+		s.color = true
+	} else if f, ok := w.(*os.File); ok && os.Getenv("NO_COLOR") == "" {
 		info, err := f.Stat()
 		s.color = err == nil && info.Mode()&os.ModeCharDevice != 0
 	}
