@@ -63,6 +63,8 @@ soak: build
 	BELLBIRD_SPEECH=10h BELLBIRD_REAL_CLOCK=1 go test -count=1 -v -timeout 30m -run 'TestHoursOf|OnTheRealClock' ./pipeline
 	BELLBIRD_SOAK=1 go test -count=1 -v -timeout 60m -run 'Killed|Damage' ./store
 	BELLBIRD_SOAK=1 go test -count=1 -v -run GhostsLeaveNoTrace ./cmd/appliance
+	BELLBIRD_SOAK=1 go test -count=1 -v -timeout 30m -run NoGlitches ./audio/malgo
+	BELLBIRD_OWN_SPEECH=60 go test -count=1 -v -timeout 120m -run OwnVoice ./audio/echo
 
 # Cross builds. The recogniser is linked statically from packages of the target's architecture.
 
@@ -102,6 +104,7 @@ comma := ,
 compare-peers: setup-test
 	wake/compare/run.sh
 	$(if $(wildcard $(SHARED)/openwakeword),wake/compare/run.sh openwakeword)
+	audio/echo/compare/run.sh
 
 # Miss rates and false accepts of the wake words, on the recordings beside the checkout.
 wake-eval: build

@@ -9,13 +9,14 @@ import (
 
 // The way of sound to the loudspeaker, in the order of the functions in this file, stream.go and sound.go:
 //
-//  1. Stream.Write puts speech into the ring of its stream; Sound puts tones on a plane of their own. Both are called by
-//     whoever speaks or rings, at any time.
-//  2. Pull is called by the device, every 20 ms, from a thread that must never wait. It takes one frame of speech,
-//     one of each sound that is on, ducks a ring under what is more important, adds up, applies the volume, and
-//     saturates.
+//  1. Stream.Write puts speech, or music, into the ring of its stream; Sound puts tones on a plane of their own. Both are
+//     called by whoever speaks or rings, at any time.
+//  2. Pull is called by the device, every 20 ms, from a thread that must never wait. It takes one frame of speech, one of
+//     each sound that is on, and one of music, ducks a ring and music under what is more important, adds up, applies the
+//     volume, and saturates.
 //  3. Pull wakes who waits: a writer for room, Drain for the end, Started for the beginning. It also keeps count of all
-//     that must be measured in sound and not in time: what was played, what was missing, how long ago it ended.
+//     that must be measured in sound and not in time: what was played, what was missing, how long ago it ended. Who
+//     wants to know what is heard, such as an echo canceller, has it from a Tap.
 //
 // There are two kinds of fields: those that Pull shares with others are atomics and channels, those that it has to
 // itself are plain. The mutex is only between those who start and stop sounds; Pull doesn't touch it.
@@ -26,39 +27,65 @@ const (
 	duckStep   = 1.0 / 25      // back to full in half a second
 	fadeOut    = FrameSize / 2 // 10 ms
 	fadeIn     = FrameSize / 4 // 5 ms
+	edge       = 256           // a sample that is louder than this (-42 dB) is not jumped to from silence
 	soundsRoom = 4             // short sounds waiting for their turn
 	volumeSpan = 40.0          // dB from the loudest to the softest
 	fullVolume = 100
 )
 
-// An Output is what a loudspeaker plays: one stream of speech and, mixed with it, tones. It opens no device; a device
-// calls Pull. All methods but Pull may be called from any goroutine.
+// An Output is what a loudspeaker plays, on three planes that are mixed: one stream of speech, tones, and one stream of
+// music. It opens no device; a device calls Pull. All methods but Pull may be called from any goroutine.
 type Output struct {
-	current atomic.Pointer[Stream] // what is spoken now, or nil
-	latency atomic.Int64           // of the device, in frames
+	speech  plane
+	music   plane
+	latency atomic.Int64 // of the device, in frames
 
 	queue  chan *sound           // short sounds, see Sound for the policy
 	loop   atomic.Pointer[sound] // the ring that is on, or nil
-	claims atomic.Int32          // who wants rings to be ducked
+	claims atomic.Int32          // who wants rings and music to be ducked
+	taps   atomic.Pointer[[]*Tap]
 
 	percent  atomic.Int32
 	muted    atomic.Bool
 	sounding atomic.Bool
 
-	pulled, spoken, underruns, gaps, refused atomic.Uint64
+	pulled, refused atomic.Uint64
 
 	mu    sync.Mutex
 	loops []*sound // the rings that are on; the last is heard
 
 	// Pull's own.
-	playing *Stream // what was spoken in the last frame
-	short   *sound  // what sounds at the moment
-	ringing *sound
-	tail    int64   // frames until the last sound has left the device
-	duck    float32 // gain of the ring
-	gain    float32 // volume
-	mix     [FrameSize]int32
-	frame   Frame
+	short    *sound // what sounds at the moment
+	ringing  *sound
+	ringDuck ducker
+	tail     int64   // frames until the last sound has left the device
+	gain     float32 // volume
+	mix      [FrameSize]int32
+	frame    Frame
+}
+
+// A plane has one stream at a time.
+type plane struct {
+	current atomic.Pointer[Stream] // what is on, or nil
+
+	played, underruns, gaps atomic.Uint64
+
+	// Pull's own.
+	playing *Stream // what was heard in the last frame
+	duck    ducker
+}
+
+// A ducker is the gain of something that gives way.
+type ducker struct{ gain float32 }
+
+// next is the gain at the begin and at the end of the next frame. It goes down within a frame, and comes back slowly.
+func (d *ducker) next(ducked bool) (from, to float32) {
+	from, to = d.gain, min(d.gain+duckStep, 1)
+	if ducked {
+		to = duckGain
+	}
+	d.gain = to
+	return from, to
 }
 
 // Stats are counts since the start.
@@ -68,15 +95,34 @@ type Stats struct {
 	Underruns uint64 // of them, frames that came too late: speech had begun, was not finished, and there was none
 	Gaps      uint64 // holes of one or more underruns that were followed by more speech: what a user hears as choppy
 	Refused   uint64 // short sounds that were not played because too many were waiting
+
+	MusicPlayed    uint64 // frames with music
+	MusicUnderruns uint64 // as Underruns and Gaps, of music
+	MusicGaps      uint64
+}
+
+// Since is what has been counted after before was taken: during a turn, say.
+func (s Stats) Since(before Stats) Stats {
+	return Stats{
+		Pulled:         s.Pulled - before.Pulled,
+		Spoken:         s.Spoken - before.Spoken,
+		Underruns:      s.Underruns - before.Underruns,
+		Gaps:           s.Gaps - before.Gaps,
+		Refused:        s.Refused - before.Refused,
+		MusicPlayed:    s.MusicPlayed - before.MusicPlayed,
+		MusicUnderruns: s.MusicUnderruns - before.MusicUnderruns,
+		MusicGaps:      s.MusicGaps - before.MusicGaps,
+	}
 }
 
 // NewOutput returns an output at full volume for a device with the given latency: the time from Pull to the air.
 func NewOutput(latency time.Duration) *Output {
 	o := &Output{
-		queue: make(chan *sound, soundsRoom), // full: the newest is refused and counted
-		duck:  1,
-		gain:  1,
+		queue:    make(chan *sound, soundsRoom), // full: the newest is refused and counted
+		ringDuck: ducker{1},
+		gain:     1,
 	}
+	o.speech.duck, o.music.duck = ducker{1}, ducker{1}
 	o.percent.Store(fullVolume)
 	o.SetLatency(latency)
 	return o
@@ -98,8 +144,9 @@ func (o *Output) SetMuted(muted bool) { o.muted.Store(muted) }
 // Muted reports whether the loudspeaker is silenced.
 func (o *Output) Muted() bool { return o.muted.Load() }
 
-// Duck makes rings quieter, for as long as anybody's claim stands: while the user is being listened to, say. release
-// ends this claim, once. Speech and short sounds duck rings by themselves, and are never ducked.
+// Duck makes rings and music quieter, for as long as anybody's claim stands: while the user is being listened to, say.
+// release ends this claim, once. Speech and short sounds duck rings by themselves, these three duck music, and speech and
+// short sounds are never ducked. A volume that is set meanwhile is the one that all come back to.
 func (o *Output) Duck() (release func()) {
 	o.claims.Add(1)
 	return sync.OnceFunc(func() { o.claims.Add(-1) })
@@ -108,7 +155,7 @@ func (o *Output) Duck() (release func()) {
 // Queued is how much speech waits for the device, its latency not included: for so long nothing will be missed if
 // nothing more comes.
 func (o *Output) Queued() time.Duration {
-	if s := o.current.Load(); s != nil && !s.isCut() {
+	if s := o.speech.current.Load(); s != nil && !s.isCut() {
 		return time.Duration(s.ring.Len()) * FrameDuration
 	}
 	return 0
@@ -121,11 +168,14 @@ func (o *Output) Sounding() bool { return o.sounding.Load() }
 // Stats returns the counts. They are taken one by one, not at one instant.
 func (o *Output) Stats() Stats {
 	return Stats{
-		Pulled:    o.pulled.Load(),
-		Spoken:    o.spoken.Load(),
-		Underruns: o.underruns.Load(),
-		Gaps:      o.gaps.Load(),
-		Refused:   o.refused.Load(),
+		Pulled:         o.pulled.Load(),
+		Spoken:         o.speech.played.Load(),
+		Underruns:      o.speech.underruns.Load(),
+		Gaps:           o.speech.gaps.Load(),
+		Refused:        o.refused.Load(),
+		MusicPlayed:    o.music.played.Load(),
+		MusicUnderruns: o.music.underruns.Load(),
+		MusicGaps:      o.music.gaps.Load(),
 	}
 }
 
@@ -133,36 +183,43 @@ func (o *Output) Stats() Stats {
 // nothing is to be heard dst is silence, and must be played too, because latency is counted in pulled frames.
 func (o *Output) Pull(dst *Frame) {
 	o.mix = [FrameSize]int32{}
-	speech := o.pullSpeech()
-	short := o.pullShort()
-	ring := o.pullRing(speech || short || o.claims.Load() > 0)
-	if short || ring {
-		o.tail = o.latency.Load()
-	} else if o.tail > 0 {
+	if o.tail > 0 {
 		o.tail--
 	}
-	o.sounding.Store(speech || short || ring || o.tail > 0)
+	speech := o.pullPlane(&o.speech, false)
+	short := o.pullShort()
+	claimed := o.claims.Load() > 0
+	ring := o.pullRing(speech || short || claimed)
+	music := o.pullPlane(&o.music, speech || short || ring || claimed)
+	if short || ring {
+		o.tail = o.latency.Load()
+	}
+	o.sounding.Store(speech || short || ring || music || o.tail > 0)
 	o.setLevel(dst)
+	o.feed(dst)
 	o.pulled.Add(1)
 }
 
-// pullSpeech mixes in the speech, and reports whether a stream has begun and has not been heard to its end.
-func (o *Output) pullSpeech() (speaking bool) {
-	s := o.current.Load()
-	if p := o.playing; p != nil && (p != s || p.isCut()) {
-		p.fade(o)
-		o.playing = nil
+// pullPlane mixes in the stream of a plane, and reports whether there is one that has begun, does not pause, and has not
+// been heard to its end.
+func (o *Output) pullPlane(p *plane, ducked bool) (sounds bool) {
+	from, to := p.duck.next(ducked)
+	s := p.current.Load()
+	if was := p.playing; was != nil && (was != s || was.isCut()) {
+		was.fade(o, from)
+		o.tail = max(o.tail, o.latency.Load()) // what the device has of it is still to be heard
+		p.playing = nil
 	}
 	if s == nil || s.isCut() {
 		return false
 	}
-	o.playing = s
-	if ended := s.play(o); ended {
-		o.playing = nil
-		o.current.CompareAndSwap(s, nil)
+	p.playing = s
+	if ended := s.play(o, from, to); ended {
+		p.playing = nil
+		p.current.CompareAndSwap(s, nil)
 		return false
 	}
-	return s.begun
+	return s.begun && !s.resting
 }
 
 // setLevel turns the mix into samples at the volume that is set.
@@ -208,14 +265,16 @@ func (o *Output) add(f *Frame, from, to float32) {
 	}
 }
 
-// addFadingIn mixes f in, its beginning swelling up.
-func (o *Output) addFadingIn(f *Frame) {
+// addFadingIn is add, the beginning of f swelling up.
+func (o *Output) addFadingIn(f *Frame, from, to float32) {
+	step := (to - from) / FrameSize
 	for i, s := range f {
-		v := int32(s)
+		from += step
+		v := float32(s) * from
 		if i < fadeIn {
-			v = v * int32(i) / fadeIn
+			v = v * float32(i) / fadeIn
 		}
-		o.mix[i] += v
+		o.mix[i] += int32(v)
 	}
 }
 
@@ -227,8 +286,8 @@ func (o *Output) addFadingOut(f *Frame, gain float32) {
 }
 
 // release lets sound that ends away from zero come to rest, instead of jumping there.
-func (o *Output) release(last int16) {
+func (o *Output) release(last int16, gain float32) {
 	for i := range fadeIn {
-		o.mix[i] += int32(last) * int32(fadeIn-1-i) / fadeIn
+		o.mix[i] += int32(float32(last) * gain * float32(fadeIn-1-i) / fadeIn)
 	}
 }

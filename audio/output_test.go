@@ -157,8 +157,8 @@ func TestCut(t *testing.T) {
 		for !s.Full() {
 			write(t, s, loud)
 		}
-		if pull(o) != loud {
-			t.Fatal("not what was written")
+		if f := pull(o); f[0] != 0 || f[audio.FrameSize-1] != loud[0] {
+			t.Fatalf("loud speech begins with %d and goes on with %d, want it to swell up", f[0], f[audio.FrameSize-1])
 		}
 		write(t, s, loud)
 		writer, drainer := make(chan error, 1), make(chan error, 1)
@@ -204,8 +204,8 @@ func TestOpenCutsTheOlder(t *testing.T) {
 	if err := a.Write(t.Context(), numbered(1000)); err != audio.ErrCut {
 		t.Errorf("the older stream: %v", err)
 	}
-	write(t, b, numbered(2000))
-	if pull(o) != numbered(2000) {
+	write(t, b, numbered(200))
+	if pull(o) != numbered(200) {
 		t.Error("something of the stream that nobody heard got into the next one")
 	}
 	// A voice that is late with the sound of a stream that was cut must not end the one that speaks now.

@@ -82,13 +82,7 @@ func (o *Output) pullShort() bool {
 
 // pullRing mixes in the ring that is on, ducked or not, and reports whether there is one.
 func (o *Output) pullRing(ducked bool) bool {
-	from := o.duck
-	to := min(from+duckStep, 1)
-	if ducked {
-		to = duckGain
-	}
-	o.duck = to
-
+	from, to := o.ringDuck.next(ducked)
 	s := o.loop.Load()
 	if r := o.ringing; r != nil && r != s {
 		o.addFadingOut(&r.frames[r.at], from)

@@ -19,7 +19,8 @@ func TestSounds(t *testing.T) {
 
 	// Mixed with speech, and saturating.
 	s := o.Open()
-	write(t, s, numbered(30000), numbered(30000))
+	write(t, s, numbered(1), numbered(30000), numbered(30000))
+	pull(o)
 	o.Sound([]audio.Frame{numbered(1000), numbered(10000)}, false)
 	if f := pull(o); f != numbered(31000) {
 		t.Errorf("the mix of 30000 and 1000 is %d", f[0])

@@ -71,3 +71,15 @@ func (MuteChanged) fact()    {}
 func (PrivacyChanged) fact() {}
 func (BodyFault) fact()      {}
 func (BodyWell) fact()       {}
+
+// LoudspeakerFault tells that nothing can be said any more, and why.
+type LoudspeakerFault struct {
+	At     time.Time
+	Reason string // as audio/malgo names it, such as "missing" or "stalled"
+}
+
+// LoudspeakerWell tells that a fault of the loudspeaker is over.
+type LoudspeakerWell struct{ At time.Time }
+
+func (LoudspeakerFault) fact() {}
+func (LoudspeakerWell) fact()  {}

@@ -299,6 +299,10 @@ func (e *Ears) judge(w *word, score float64, n uint64, sounding bool) (said bool
 		w.near.drop()
 		return false // part of an order: others that listen are let through, for whoever listens already to ignore
 	}
+	if said && sounding && e.o.Alone() {
+		w.near.drop()
+		return false // it says so itself
+	}
 	bar, _ := w.bar(sounding)
 	if w.near.write(score, bar, n) {
 		e.tellNearMiss(w, n)

@@ -54,6 +54,10 @@ type Options struct {
 	// deaf while none may. It must not wait. Nil: all may.
 	Admit func(*audio.Frame) bool `toml:"-"`
 
+	// Alone reports, while the loudspeaker sounds, whether nothing else is heard: then no word is said but by the
+	// loudspeaker, and none is heard. Nil: that is not known.
+	Alone func() bool `toml:"-"`
+
 	// OnPause is called when the speaker pauses, while there is a listener. It is the moment to call Hint. It runs on Run's
 	// goroutine and must not wait.
 	OnPause func() `toml:"-"`
@@ -92,6 +96,9 @@ func (o *Options) defaults() {
 	}
 	if o.Admit == nil {
 		o.Admit = func(*audio.Frame) bool { return true }
+	}
+	if o.Alone == nil {
+		o.Alone = func() bool { return false }
 	}
 	if o.OnMicrophone == nil {
 		o.OnMicrophone = func(Fault) {}

@@ -109,7 +109,7 @@ func newWord(w Word, dirs []string) (*word, error) {
 func (w *word) setCutoff(c float64) { w.cutoff.Store(math.Float64bits(c)) }
 
 // What interrupts must be surer than what is said into the quiet: the loudspeaker is nearer to the microphone than
-// anybody, and there is no echo canceller yet. A wake word's score must then be above the middle between its cutoff and
+// anybody, and something of it is left by any canceller. A wake word's score must then be above the middle between its cutoff and
 // 1, in two windows, one after the other. A word that stops keeps its cutoff, for it is never listened for but then, but
 // needs two windows as well.
 const bargeInWindows = 2

@@ -38,6 +38,11 @@ type RoomOptions struct {
 	Leak      float64
 	LeakDelay time.Duration
 
+	// Response is how the room answers a click of the loudspeaker, as the microphone hears it: the weight of each sample
+	// from the first that arrives, which is after LeakDelay. It is scaled by Leak. Empty is one click, without a room.
+	// Reverb makes one. It costs time: each frame is worked out with all of it.
+	Response []float64
+
 	// Record, if set, is given each frame that the microphone heard and the one that the loudspeaker played at the
 	// same time. It is called by one goroutine, which waits for it.
 	Record func(room, speaker audio.Frame)
@@ -61,6 +66,7 @@ type Room struct {
 	// Of the goroutine that runs.
 	noise   *rand.Rand
 	delayed []audio.Frame // ring of what the loudspeaker played
+	arrived []float64     // of it, the last samples that the response still needs, and the frame that is arriving
 	count   int
 }
 
@@ -227,7 +233,44 @@ func (r *Room) leak(sum *[audio.FrameSize]int32, speaker audio.Frame) {
 	if r.count+1 < len(r.delayed) {
 		return
 	}
-	for i, s := range r.delayed[(r.count+1)%len(r.delayed)] {
-		sum[i] += int32(float64(s) * r.opt.Leak)
+	arriving := &r.delayed[(r.count+1)%len(r.delayed)]
+	if len(r.opt.Response) == 0 {
+		for i, s := range arriving {
+			sum[i] += int32(float64(s) * r.opt.Leak)
+		}
+		return
 	}
+	past := len(r.opt.Response) - 1
+	if r.arrived == nil {
+		r.arrived = make([]float64, past+audio.FrameSize)
+	}
+	copy(r.arrived, r.arrived[audio.FrameSize:])
+	for i, s := range arriving {
+		r.arrived[past+i] = float64(s) * r.opt.Leak
+	}
+	for i := range sum {
+		v := 0.0
+		for n, weight := range r.opt.Response {
+			v += weight * r.arrived[past+i-n]
+		}
+		sum[i] += int32(math.Round(v))
+	}
+}
+
+// Reverb is the response of a room in which sound dies away by 60 dB in the time d: the direct sound, and then echoes
+// from everywhere, like noise, which together are as loud as share of it. It is the same in each run.
+func Reverb(d time.Duration, share float64) []float64 {
+	n := max(1, int(d*time.Duration(audio.SampleRate)/time.Second))
+	response := make([]float64, n)
+	noise := rand.New(rand.NewPCG(3, 4))
+	power := 0.0
+	for i := 1; i < n; i++ {
+		response[i] = noise.NormFloat64() * math.Pow(10, -3*float64(i)/float64(n))
+		power += response[i] * response[i]
+	}
+	for i := range response {
+		response[i] *= share / math.Sqrt(max(power, 1e-9))
+	}
+	response[0] = 1
+	return response
 }

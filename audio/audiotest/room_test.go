@@ -137,6 +137,41 @@ func TestSpeakerAndRecord(t *testing.T) {
 	}
 }
 
+// The room's response comes after the delay, over the borders of frames, and what it adds is as loud as it should be.
+func TestResponse(t *testing.T) {
+	out := audio.NewOutput(0)
+	response := make([]float64, 500)
+	response[0], response[1], response[400] = 1, -0.5, 0.25
+	r := audiotest.NewRoom(audiotest.RoomOptions{Output: out, Noise: audio.Silence, Leak: 0.5, LeakDelay: 20 * time.Millisecond, Response: response})
+	s := out.Open()
+	if err := s.Write(t.Context(), audio.Frame{10: 200}); err != nil {
+		t.Fatal(err)
+	}
+	heard := join(virtual(t, r, clock.NewVirtual(start()), 5))
+	want := map[int]int16{330: 100, 331: -50, 730: 25}
+	for i, v := range heard {
+		if v != want[i] {
+			t.Errorf("sample %d is %d, want %d", i, v, want[i])
+		}
+	}
+
+	reverb := audiotest.Reverb(300*time.Millisecond, 0.5)
+	power := 0.0
+	for _, v := range reverb[1:] {
+		power += v * v
+	}
+	if len(reverb) != 4800 || reverb[0] != 1 || power < 0.249 || power > 0.251 {
+		t.Errorf("%d samples that begin with %v and have a power of %v", len(reverb), reverb[0], power)
+	}
+	late := 0.0
+	for _, v := range reverb[2400:] {
+		late += v * v
+	}
+	if late > power/500 {
+		t.Errorf("after half the time there is still %v of %v", late, power)
+	}
+}
+
 func TestRealTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := audio.NewOutput(0)

@@ -159,7 +159,6 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 			return err
 		}
 		a.onClose(a.body.Close)
-		c.Wake.Admit = a.body.admission.admit
 	}
 
 	// Ears: last, because they call the turn, which asks them to listen.
@@ -177,6 +176,7 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		c.Wake.Work = clk.Work
 		c.Wake.OnPause = recognizer.Pause
 		a.listenTo(&c.Wake)
+		a.attune(&c)
 		if a.ears, err = wake.New(c.Wake); err != nil {
 			return err
 		}

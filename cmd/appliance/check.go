@@ -18,7 +18,7 @@ import (
 )
 
 func checkCommand(f *flags) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say what is there, what is missing, and what to do about it",
 		Args:  onlyArgs(cobra.NoArgs),
@@ -33,6 +33,8 @@ func checkCommand(f *flags) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.AddCommand(checkAudioCommand(f))
+	return cmd
 }
 
 // check tries what the appliance needs, one line each, and returns how many are missing.

@@ -33,6 +33,7 @@ var defaultModelDirs = []string{"/var/lib/bellbird/models", "/usr/share/bellbird
 // part's Options.
 type Config struct {
 	Sound malgo.Options        `toml:"sound"`
+	Echo  Echo                 `toml:"echo"`
 	Wake  wake.Options         `toml:"wake"`
 	STT   pocketsphinx.Options `toml:"stt"`
 	TTS   espeak.Options       `toml:"tts"`

@@ -42,27 +42,26 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 			if err != nil {
 				return err
 			}
-			c.Sound.Logger = log.With("part", "sound")
-			card, err := malgo.Open(c.Sound, a.output)
+			card, more, err := a.newCard(c, log)
 			if err != nil {
 				a.close()
-				return err
+				return &usageError{err}
 			}
 			if out, ok := cmd.OutOrStdout().(*os.File); show || ok && term.IsTerminal(int(out.Fd())) {
 				v := viewer(a, a.clock, false, cmd.OutOrStdout())
 				defer v.close()
 			}
-			info := card.Info()
-			log.Info("listening", "for", wakeWords(c), "microphone", info.Capture, "speaker", info.Playback)
+			log.Info("begins to listen", "for", wakeWords(c))
 			socket, err := a.control(c.API, api.Options{
 				Turns: a.turns, Chats: chatControl{a.store, a.turns}, Vault: vaultControl{a.store}, Logger: log.With("part", "local socket"),
 			})
 			if err != nil {
-				// It can still hear and answer.
-				log.Warn("the command line can't reach this appliance", "err", err)
-				return a.run(cmd.Context(), card)
+				log.Warn("the command line can't reach this appliance", "err", err) // which can still hear and answer
+			} else {
+				more = append(more, socket)
 			}
-			return a.run(cmd.Context(), card, socket)
+			watched := supervision{bus: a.bus, flowing: func() bool { return !card.Wedged() }, words: wakeWords(c), log: log.With("part", "supervision")}
+			return a.run(cmd.Context(), card, append(more, watched.part())...)
 		},
 	}
 	cmd.Flags().BoolVar(&show, "show", false, "show what it does, with what is said, also if this is no terminal")

@@ -17,6 +17,9 @@ var may = map[string][]string{
 	"api":                   {"dialog", "event"},
 	"audio":                 {},
 	"audio/audiotest":       {"audio", "clock"},
+	"audio/echo":            {"audio"},
+	"audio/echo/compare":    {"audio", "audio/echo", "audio/echo/echotest", "wake"}, // beside the peers
+	"audio/echo/echotest":   {"audio"},
 	"audio/malgo":           {"audio"},
 	"audio/malgo/malgotest": {"audio/malgo"}, // a sound server for tests
 	"clock":                 {},
@@ -34,7 +37,7 @@ var may = map[string][]string{
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
 	"pipeline":              {"audio", "clock", "dialog", "event", "ghost", "hooks", "spoken"},
 	"plugins":               {"hooks"},
-	"plugins/system":        {}, // scripts that are embedded
+	"plugins/system":        {},                                       // scripts that are embedded
 	"plugins/worker":        {"hooks", "plugins", "plugins/starlark"}, // both ends of the pipe
 	"prompt":                {},
 	"spoken":                {},
