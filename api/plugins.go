@@ -12,6 +12,9 @@ type Plugins interface {
 	SetEnabled(ctx context.Context, name string, enabled bool) error
 	// Reload reads a plugin anew. If that fails, the old one goes on.
 	Reload(ctx context.Context, name string) error
+	// Settings lists the settings of a plugin, as JSON can show them; SetSettings changes some, nil to their defaults.
+	Settings(ctx context.Context, name string) (any, error)
+	SetSettings(ctx context.Context, name string, values map[string]any) error
 	// Rescan finds plugins that came or went.
 	Rescan(ctx context.Context) error
 }
@@ -27,6 +30,7 @@ type Plugin struct {
 	Commands    int      `json:"voice_commands"`
 	Network     []string `json:"network,omitempty"` // the hosts that it may reach
 	Errors      []string `json:"errors,omitempty"`  // of the last attempt to load it
+	Tools       []string `json:"tools,omitempty"`   // that the model has of it
 	Hooks       []Hook   `json:"hooks,omitempty"`
 }
 
@@ -53,6 +57,16 @@ func (o *Options) pluginRoutes(mux *http.ServeMux) {
 	}))
 	mux.HandleFunc("POST /api/plugins/{name}/reload", o.serve(func(r *http.Request) (any, error) {
 		return nil, p.Reload(r.Context(), r.PathValue("name"))
+	}))
+	mux.HandleFunc("GET /api/plugins/{name}/settings", o.serve(func(r *http.Request) (any, error) {
+		return p.Settings(r.Context(), r.PathValue("name"))
+	}))
+	mux.HandleFunc("PUT /api/plugins/{name}/settings", o.serve(func(r *http.Request) (any, error) {
+		var values map[string]any
+		if err := read(r, &values); err != nil {
+			return nil, err
+		}
+		return nil, p.SetSettings(r.Context(), r.PathValue("name"), values)
 	}))
 	mux.HandleFunc("POST /api/plugins/rescan", o.serve(func(r *http.Request) (any, error) { return nil, p.Rescan(r.Context()) }))
 }

@@ -27,6 +27,12 @@ func (d *desk) note(words ...string) error {
 	return d.fail
 }
 
+func (d *desk) Settings(context.Context, string) (any, error) { return nil, nil }
+
+func (d *desk) SetSettings(_ context.Context, name string, _ map[string]any) error {
+	return d.note("set", name)
+}
+
 func (d *desk) List() []api.Plugin { return []api.Plugin{{Name: "weather", Enabled: true}} }
 
 func (d *desk) SetEnabled(_ context.Context, name string, on bool) error {

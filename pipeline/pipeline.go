@@ -115,6 +115,9 @@ type Options struct {
 	// Ghost makes the ghost message of a turn in chat c, from what plugins contribute; "" is none. Nil: there never is one.
 	Ghost func(c Chat, run uint64, contributions []hooks.Contribution) ghost.Message `toml:"-"`
 
+	// Withheld reports whether a tool must not be offered in private chats. Nil: all may.
+	Withheld func(tool string) bool `toml:"-"`
+
 	// VoiceFor is the voice of a turn in chat c. Nil, or a nil voice: Voice.
 	VoiceFor func(c Chat) Voice `toml:"-"`
 

@@ -89,6 +89,9 @@ func (t *turn) ghostInject(ctx context.Context, input string) []hooks.Contributi
 
 // toolsFilter is what the plugins leave of the tools.
 func (t *turn) toolsFilter(ctx context.Context, specs []dialog.ToolSpec) []dialog.ToolSpec {
+	if withheld := t.p.o.Withheld; withheld != nil && t.chat.Private() {
+		specs = slices.DeleteFunc(slices.Clone(specs), func(s dialog.ToolSpec) bool { return withheld(s.Name) })
+	}
 	if !t.has("tools_filter") {
 		return specs
 	}

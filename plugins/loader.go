@@ -16,9 +16,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"bellbird/hooks"
+	"bellbird/tools"
 )
 
 // A Runtime makes functions of a handler file.
@@ -30,8 +32,10 @@ type Runtime interface {
 // An Owner is a plugin as its files have it.
 type Owner struct {
 	Manifest *Manifest
-	State    *State // nil: it can't keep anything
-	Web      Web    // nil: it has no network
+	State    State     // nil: it can't keep anything
+	Rows     Rows      // nil: nor in chats
+	Settings *Settings // nil: there are none
+	Web      Web       // nil: it has no network
 }
 
 // A Unit is a loaded file. All its functions share one set of globals.
@@ -45,7 +49,17 @@ type Options struct {
 	Builtin   fs.FS  // has plugins that come with the program itself, each in a directory; nil: none does
 	SystemDir string // of plugins that come with the appliance, and take the place of builtin ones
 	UserDir   string // of those that its user put there
-	StateDir  string // where the plugins' states are kept, and which are enabled
+	StateDir  string // where it is kept which are enabled, and how they are set
+
+	// State and Rows are what each plugin keeps; nil: it is forgotten, and there are no chats.
+	State func(plugin string) State
+	Rows  func(plugin string) Rows
+	// Private resolves the privacy of a chat, as that of hooks.Options does. An error means private; nil, that none is.
+	Private func(ctx context.Context, chat *string) (name string, private bool, err error)
+
+	// Tools replaces all the tools that an owner offers, or refuses some and says why, as tools.Set.Put does. Nil: tools of
+	// plugins are left out of account.
+	Tools func(owner string, all ...tools.Tool) error
 
 	// The runtimes of the files of either band, by extension, such as ".star".
 	SystemRuntimes, UserRuntimes map[string]Runtime
@@ -62,6 +76,8 @@ type Loader struct {
 	mu      sync.Mutex
 	plugins map[string]*plugin
 	choice  choice
+
+	withheld atomic.Pointer[map[string]bool] // in private chats, by the names of tools; replaced, not changed
 }
 
 // An Info is what there is to know of a plugin.
@@ -71,6 +87,7 @@ type Info struct {
 	Band     hooks.Band
 	Enabled  bool
 	Loaded   bool
+	Tools    []string // that it offers, by their names
 	Errors   []string // of the last attempt to load it
 
 	builtin fs.FS // its files, if it is built in
@@ -78,7 +95,11 @@ type Info struct {
 
 type plugin struct {
 	Info
-	state *State
+	state    State // nil: keep was not called yet
+	rows     Rows
+	chosen   map[string]any // by the user, of its settings
+	settings *Settings
+	tools    []tools.Tool // that it offers
 }
 
 // choice is what the user enabled and disabled. Being in both counts as enabled.
@@ -87,10 +108,11 @@ type choice struct {
 	Disabled []string `json:"disabled"`
 }
 
-const (
-	choiceName = "plugins.json"
-	maxHandler = 1 << 20 // bytes of a file
-)
+// ChoiceName is the file in Options.StateDir that says what the user enabled and disabled. It is not in the store, so that
+// it can be changed while the appliance doesn't run, and be part of an image.
+const ChoiceName = "plugins.json"
+
+const maxHandler = 1 << 20 // bytes of a file
 
 // New returns a loader without plugins. Scan brings them.
 func New(o Options) *Loader {
@@ -233,7 +255,7 @@ func (l *Loader) SetEnabled(ctx context.Context, name string, enabled bool) erro
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(l.o.StateDir, choiceName), text); err != nil {
+	if err := replaceFile(filepath.Join(l.o.StateDir, ChoiceName), text); err != nil {
 		return err
 	}
 	l.choice, p.Enabled = c, enabled
@@ -270,6 +292,7 @@ func (l *Loader) Reload(ctx context.Context, name string) error {
 	if p.Enabled {
 		if err := l.load(ctx, p); err != nil {
 			p.Manifest = old
+			l.applySettings(p)
 			return err
 		}
 		l.ready(ctx, 1, "reload")
@@ -286,23 +309,19 @@ func (l *Loader) load(ctx context.Context, p *plugin) error {
 		l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
 		return fmt.Errorf("plugin %q: %w", p.Manifest.Name, err)
 	}
-	if p.state == nil {
-		state, err := OpenState(filepath.Join(l.o.StateDir, p.Manifest.Name+".json"))
-		if err != nil {
-			p.Errors = append(p.Errors, err.Error())
-			l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
-		}
-		p.state = state
-	}
-	handlers, err := l.handlers(ctx, p)
+	l.keep(p)
+	parts, err := l.make(ctx, p)
 	if err != nil {
 		return fail(err)
 	}
-	l.unload(p)
+	if err := l.offer(p, parts.tools, parts.local); err != nil {
+		return fail(err)
+	}
 	m := &p.Manifest
+	l.o.Runner.Unregister(m.Name)
 	l.o.Runner.SetAware(m.Name, m.PrivacyAware)
-	l.o.Runner.SetSurfaces(m.Name, m.Surfaces)
-	for _, h := range handlers {
+	l.o.Runner.SetSurfaces(m.Name, effectiveSurfaces(m.Surfaces, p.state))
+	for _, h := range parts.handlers {
 		if err := l.o.Runner.Register(h); err != nil {
 			l.unload(p)
 			return fail(err)
@@ -312,43 +331,71 @@ func (l *Loader) load(ctx context.Context, p *plugin) error {
 	return nil
 }
 
+// keep gives a plugin what it kept, and the settings as it declares them now.
+func (l *Loader) keep(p *plugin) {
+	m := &p.Manifest
+	if p.state == nil {
+		p.state, p.chosen, p.settings = l.o.state(m.Name), l.readSettings(m.Name), new(Settings)
+	}
+	p.rows = l.o.rows(m)
+	l.applySettings(p)
+}
+
 func (l *Loader) unload(p *plugin) {
 	l.o.Runner.Unregister(p.Manifest.Name)
+	if err := l.offer(p, nil, nil); err != nil { // there is nothing in it that could be refused
+		l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
+	}
 	p.Loaded = false
 }
 
-// handlers are what the plugin's manifest declares: hooks in the order of their names, then voice commands in theirs.
-func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, error) {
+// parts are what was made of a plugin's files.
+type parts struct {
+	handlers []hooks.Handler
+	tools    []tools.Tool
+	local    map[string]bool // of the tools, see Loader.tools
+}
+
+// make makes what the plugin's manifest declares: hooks in the order of their names, then voice commands in theirs, and
+// tools.
+func (l *Loader) make(ctx context.Context, p *plugin) (all parts, err error) {
 	files, end, err := l.files(&p.Info)
 	if err != nil {
-		return nil, err
+		return all, err
 	}
 	defer end()
 	m := p.Manifest // as it is now: units keep it
-	owner := &Owner{Manifest: &m, State: p.state, Web: l.o.Web}
+	owner := &Owner{Manifest: &m, State: ownState{p.state}, Rows: p.rows, Settings: p.settings, Web: l.o.Web}
 	priority := hooks.DefaultPriority
 	if m.Priority != nil {
 		priority = *m.Priority
 	}
 	units := make(map[string]Unit)
-	var all []hooks.Handler
-	add := func(point, file string, match *hooks.Match, priority int) error {
-		if units[file] == nil {
-			unit, err := l.unit(ctx, files, p.Band, owner, file)
-			if errors.Is(err, fs.ErrNotExist) {
-				p.Errors = append(p.Errors, err.Error())
-				l.o.Logger.Warn("plugin", "plugin", m.Name, "err", err)
-				return nil
-			} else if err != nil {
-				return err
-			}
-			units[file] = unit
+	load := func(file string) (Unit, error) {
+		if units[file] != nil {
+			return units[file], nil
 		}
-		f, err := units[file].Func(point)
+		unit, err := l.unit(ctx, files, p.Band, owner, file)
+		if err == nil {
+			units[file] = unit
+		} else if errors.Is(err, fs.ErrNotExist) {
+			p.Errors = append(p.Errors, err.Error())
+			l.o.Logger.Warn("plugin", "plugin", m.Name, "err", err)
+		}
+		return unit, err
+	}
+	add := func(point, file string, match *hooks.Match, priority int) error {
+		unit, err := load(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		f, err := unit.Func(point)
 		if err != nil {
 			return err
 		}
-		all = append(all, hooks.Handler{
+		all.handlers = append(all.handlers, hooks.Handler{
 			Plugin: m.Name, Point: point, Band: p.Band, Priority: priority, Func: f, Match: match,
 			FailClosed: slices.Contains(m.FailClosed, point),
 		})
@@ -356,23 +403,24 @@ func (l *Loader) handlers(ctx context.Context, p *plugin) ([]hooks.Handler, erro
 	}
 	for _, point := range slices.Sorted(maps.Keys(m.Capabilities.Hooks)) {
 		if err := add(point, m.Capabilities.Hooks[point], nil, priority); err != nil {
-			return nil, err
+			return all, err
 		}
 	}
 	for _, c := range m.Capabilities.VoiceCommands {
 		match, err := hooks.NewMatch(c.Match, c.Triggers)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		at := priority
 		if c.BypassLLM {
 			at = min(at, firstPriority)
 		}
 		if err := add("pre_chat", c.Handler, match, at); err != nil {
-			return nil, err
+			return all, err
 		}
 	}
-	return all, nil
+	all.tools, all.local, err = l.tools(ctx, p, load)
+	return all, err
 }
 
 // firstPriority is the last one of those that come before everything that may change the input.
@@ -412,7 +460,7 @@ func (l *Loader) enabled(m *Manifest) bool {
 
 // readChoice reads which plugins are enabled. A file that can't be read is set aside, and all have their defaults.
 func (l *Loader) readChoice() error {
-	path := filepath.Join(l.o.StateDir, choiceName)
+	path := filepath.Join(l.o.StateDir, ChoiceName)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

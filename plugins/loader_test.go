@@ -261,27 +261,6 @@ func TestBadManifests(t *testing.T) {
 	}
 }
 
-func TestStateSurvivesRubbish(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "p.json")
-	if err := os.WriteFile(path, []byte("{rubbish"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := plugins.OpenState(path)
-	if err == nil || !strings.Contains(err.Error(), ".bad-") {
-		t.Errorf("error %v", err)
-	}
-	if err := s.Save("a", 1.0); err != nil {
-		t.Fatal(err)
-	}
-	kept, err := filepath.Glob(path + ".bad-*")
-	if err != nil || len(kept) != 1 {
-		t.Errorf("kept %v, %v", kept, err)
-	}
-	if again, err := plugins.OpenState(path); err != nil || again.Get("a", nil) != 1.0 {
-		t.Errorf("again: %v", err)
-	}
-}
-
 func TestScaffold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "my-plugin")
 	if err := plugins.Scaffold(dir); err != nil {

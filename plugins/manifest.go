@@ -45,6 +45,9 @@ type Capabilities struct {
 
 	VoiceCommands []VoiceCommand `json:"voice_commands"`
 	Settings      []Setting      `json:"settings"`
+
+	// Tools are files with tools for the model.
+	Tools []string `json:"tools"`
 }
 
 // A VoiceCommand is a handler of pre_chat that is called only when its triggers match.
@@ -56,22 +59,10 @@ type VoiceCommand struct {
 	Description string     `json:"description"`
 }
 
-// A Setting is something of a plugin that its user may choose.
-type Setting struct {
-	Key     string `json:"key"`
-	Type    string `json:"type"` // string, number, boolean or list
-	Label   string `json:"label"`
-	Help    string `json:"help"`
-	Default any    `json:"default"`
-}
-
 const (
 	manifestName = "plugin.json"
 	maxManifest  = 256 << 10
 )
-
-// knownSurfaces are those on which a chat can be shown.
-var knownSurfaces = []string{"chat", "game"}
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
@@ -129,8 +120,16 @@ func parseManifest(text []byte) (*Manifest, error) {
 			return nil, fmt.Errorf("capabilities.voice_commands[%d].%w", i, err)
 		}
 	}
+	for i, file := range m.Capabilities.Tools {
+		if err := checkFile(file); err != nil {
+			return nil, fmt.Errorf("capabilities.tools[%d]: %w", i, err)
+		}
+	}
+	if err := checkSettings(m.Capabilities.Settings); err != nil {
+		return nil, fmt.Errorf("capabilities.settings%w", err)
+	}
 	if m.Surfaces != nil {
-		m.Surfaces = slices.DeleteFunc(m.Surfaces, func(s string) bool { return !slices.Contains(knownSurfaces, s) })
+		m.Surfaces = onlyKnown(m.Surfaces)
 	}
 	m.Unknown = unknownFields(text)
 	return m, nil
@@ -170,5 +169,5 @@ func unknownFields(text []byte) []string {
 
 var (
 	topFields        = strings.Fields("name version description author url priority default_enabled privacy_aware surfaces fail_closed network capabilities")
-	capabilityFields = strings.Fields("hooks voice_commands settings")
+	capabilityFields = strings.Fields("hooks voice_commands settings tools")
 )

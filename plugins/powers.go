@@ -76,16 +76,19 @@ const (
 	number kind = "number"
 	whole  kind = "whole number"
 	flag   kind = "True or False"
+	list   kind = "list"
+
+	anything kind = "value" // also None, which for the other kinds is as good as not given
 )
 
-// bind gives the arguments their names, and checks them. None is as good as not given.
+// bind gives the arguments their names, and checks them.
 func bind(params []param, args []any, kwargs map[string]any) (map[string]any, error) {
 	if len(args) > len(params) {
 		return nil, fmt.Errorf("%d arguments, it takes %s", len(args), signature(params))
 	}
 	bound := make(map[string]any, len(params))
 	for i, v := range args {
-		if v != nil {
+		if v != nil || params[i].kind == anything {
 			bound[params[i].name] = v
 		}
 	}
@@ -97,7 +100,7 @@ func bind(params []param, args []any, kwargs map[string]any) (map[string]any, er
 		if i < len(args) {
 			return nil, fmt.Errorf("%s is given twice", name)
 		}
-		if v != nil {
+		if v != nil || params[i].kind == anything {
 			bound[name] = v
 		}
 	}
@@ -117,16 +120,19 @@ func bind(params []param, args []any, kwargs map[string]any) (map[string]any, er
 }
 
 func (p param) check(v any) error {
-	ok := false
+	ok := p.kind == anything
 	switch v := v.(type) {
 	case string:
-		if ok = p.kind == text; ok && float64(len(v)) > p.most {
+		if ok = ok || p.kind == text; p.kind == text && float64(len(v)) > p.most {
 			return fmt.Errorf("a text of %d bytes, the most are %v", len(v), p.most)
 		}
 	case bool:
-		ok = p.kind == flag
+		ok = ok || p.kind == flag
+	case []any:
+		ok = ok || p.kind == list
 	case float64:
-		if ok = p.kind == number || p.kind == whole; ok && !(v >= p.least && v <= p.most) {
+		numeric := p.kind == number || p.kind == whole
+		if ok = ok || numeric; numeric && !(v >= p.least && v <= p.most) {
 			return fmt.Errorf("%v is not from %v to %v", v, p.least, p.most)
 		}
 		if p.kind == whole && v != math.Trunc(v) {

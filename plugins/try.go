@@ -1,6 +1,7 @@
 package plugins
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"bellbird/dialog"
 	"bellbird/hooks"
+	"bellbird/tools"
 )
 
 // A Trial is a recorded event of a plugin's own tests: what its hooks are given, and what they should make of it. The
@@ -22,8 +26,18 @@ type Trial struct {
 	Point string          `json:"point"`
 	Event json.RawMessage `json:"event"`
 
-	// State is what the plugin kept before.
-	State map[string]any `json:"state"`
+	// Tool, in place of a point, is a tool of the plugin's that is called with Arguments.
+	Tool      string         `json:"tool"`
+	Arguments map[string]any `json:"arguments"`
+
+	// Settings are those that the user chose.
+	Settings map[string]any `json:"settings"`
+
+	// State is what the plugin kept before, and Rows what it kept in chats, by chat and key. The chats that it names are
+	// there, as is that of the event; of these those in Private, and that of an event which says so, are private.
+	State   map[string]any                   `json:"state"`
+	Rows    map[string]map[string]TrialValue `json:"rows"`
+	Private []string                         `json:"private"`
 
 	// System are the powers that it should use, in this order, and what they return. Without the field it has none; with
 	// it, though it may be empty, it has all, but using another is a fault.
@@ -33,12 +47,21 @@ type Trial struct {
 	HTTP []Exchange `json:"http"`
 
 	// Want has the fields that should have this value afterwards, as in the contract: {"input": "…"}. Those that it
-	// doesn't name may have any. WantState is the same for what the plugin keeps.
-	Want      map[string]any `json:"want"`
-	WantState map[string]any `json:"want_state"`
+	// doesn't name may have any. WantState and WantRows are the same for what the plugin keeps, and WantResult is what the
+	// tool should return.
+	Want       map[string]any                   `json:"want"`
+	WantState  map[string]any                   `json:"want_state"`
+	WantRows   map[string]map[string]TrialValue `json:"want_rows"`
+	WantResult *string                          `json:"want_result"`
 }
 
-// A Verdict is what came of a trial: no faults is good.
+// A TrialValue is what a plugin keeps under a key of a chat: the value in slot 0, and the rows from number 1 on.
+type TrialValue struct {
+	Value any   `json:"value,omitempty"`
+	Rows  []any `json:"rows,omitempty"`
+}
+
+// A Verdict is what came of a trial: no faults is good. Of a trial of a tool the point is "tool" and its name.
 type Verdict struct {
 	Trial
 	File   string
@@ -99,21 +122,15 @@ func (v Verdict) missed() bool {
 
 func try(ctx context.Context, dir string, m *Manifest, trial Trial, runtimes map[string]Runtime, log *slog.Logger) (Verdict, error) {
 	v := Verdict{Trial: trial}
-	stateDir, err := os.MkdirTemp("", "bellbird-plugin-")
-	if err != nil {
-		return v, err
-	}
-	defer os.RemoveAll(stateDir)
-	state, err := OpenState(filepath.Join(stateDir, "state.json"))
-	if err != nil {
-		return v, err
-	}
-	for key, value := range trial.State {
-		if err := state.Save(key, value); err != nil {
-			return v, err
-		}
-	}
 	stage := &stage{trial: trial}
+	e := new(hooks.Event)
+	if err := decodeStrictly(trial.Event, e); err != nil {
+		return v, fmt.Errorf("event: %w", err)
+	}
+	kept, err := stage.kept(e)
+	if err != nil {
+		return v, err
+	}
 	o := hooks.Options{Logger: log}
 	if trial.System != nil {
 		if o.System, err = stage.system(); err != nil {
@@ -122,9 +139,20 @@ func try(ctx context.Context, dir string, m *Manifest, trial Trial, runtimes map
 	}
 	runner := hooks.New(o)
 	defer runner.Close()
-	l := New(Options{StateDir: stateDir, UserRuntimes: runtimes, Runner: runner, Logger: log, Web: stage})
-	p := &plugin{Info: Info{Manifest: *m, Dir: dir, Band: hooks.User, Enabled: true}, state: state}
-	handlers, err := l.handlers(ctx, p)
+	set, err := tools.NewSet(log)
+	if err != nil {
+		return v, err
+	}
+	l := New(Options{
+		UserRuntimes: runtimes, Runner: runner, Logger: log, Web: stage, Private: kept.private,
+		State: func(string) State { return kept.state }, Rows: func(string) Rows { return kept.rows },
+	})
+	p := &plugin{Info: Info{Manifest: *m, Dir: dir, Band: hooks.User, Enabled: true}, state: kept.state, settings: new(Settings), chosen: trial.Settings}
+	if err := checkChosen(m, trial.Settings); err != nil {
+		return v, err
+	}
+	l.keep(p)
+	all, err := l.make(ctx, p)
 	if err != nil {
 		return v, err
 	}
@@ -132,26 +160,26 @@ func try(ctx context.Context, dir string, m *Manifest, trial Trial, runtimes map
 		return v, errors.New(p.Errors[0])
 	}
 	runner.SetAware(m.Name, m.PrivacyAware)
-	runner.SetSurfaces(m.Name, m.Surfaces)
-	for _, h := range handlers {
+	runner.SetSurfaces(m.Name, effectiveSurfaces(m.Surfaces, kept.state))
+	for _, h := range all.handlers {
 		h.Func = stage.watch(h.Func)
 		if err := runner.Register(h); err != nil {
 			return v, err
 		}
 	}
-	e := new(hooks.Event)
-	d := json.NewDecoder(strings.NewReader(string(trial.Event)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(e); err != nil {
-		return v, fmt.Errorf("event: %w", err)
+	for i := range all.tools {
+		all.tools[i].Run = stage.watchTool(all.tools[i].Run)
 	}
-	if !runner.Has(trial.Point) {
-		return v, fmt.Errorf("the plugin has no hook at %q", trial.Point)
+	if err := set.Put(toolOwner(m.Name), all.tools...); err != nil {
+		return v, err
 	}
-	v.Trace = runner.Fire(ctx, trial.Point, e)
-	runner.Close() // waits for a point that is not waited for
-	if v.missed() {
-		v.Faults = append(v.Faults, "missed its deadline")
+	if trial.Tool != "" {
+		err = v.useTool(ctx, set)
+	} else {
+		err = v.fire(ctx, runner, e)
+	}
+	if err != nil {
+		return v, err
 	}
 	v.Faults = append(v.Faults, stage.end()...)
 	got, err := fields(e)
@@ -159,8 +187,69 @@ func try(ctx context.Context, dir string, m *Manifest, trial Trial, runtimes map
 		return v, err
 	}
 	v.Faults = append(v.Faults, differences("", trial.Want, got)...)
-	v.Faults = append(v.Faults, differences("state: ", trial.WantState, state.All())...)
+	v.Faults = append(v.Faults, differences("state: ", trial.WantState, kept.state.All())...)
+	for _, chat := range slices.Sorted(maps.Keys(trial.WantRows)) {
+		want, got := make(map[string]any), kept.in(chat)
+		for key, x := range trial.WantRows[chat] {
+			want[key] = x
+			if got[key] == nil {
+				got[key] = TrialValue{}
+			}
+		}
+		v.Faults = append(v.Faults, differences("rows of "+chat+": ", want, got)...)
+	}
 	return v, nil
+}
+
+// fire has the plugin's hooks called.
+func (v *Verdict) fire(ctx context.Context, runner *hooks.Runner, e *hooks.Event) error {
+	if v.WantResult != nil {
+		return errors.New("want_result is for a tool")
+	}
+	if !runner.Has(v.Point) {
+		return fmt.Errorf("the plugin has no hook at %q", v.Point)
+	}
+	v.Trace = runner.Fire(ctx, v.Point, e)
+	runner.Close() // waits for a point that is not waited for
+	if v.missed() {
+		v.Faults = append(v.Faults, "missed its deadline")
+	}
+	return nil
+}
+
+// useTool has the tool called, as for a model.
+func (v *Verdict) useTool(ctx context.Context, set *tools.Set) error {
+	if v.Point != "" {
+		return errors.New("there is a point, and a tool: a trial is of one of them")
+	}
+	if set.Owner(v.Tool) == "" {
+		return fmt.Errorf("the plugin has no tool %q", v.Tool)
+	}
+	v.Point = "tool " + v.Tool // where a list of verdicts has the point
+	arguments, err := json.Marshal(v.Arguments)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, toolTime)
+	defer cancel()
+	got := set.Call(ctx, dialog.ToolCall{ID: "1", Name: v.Tool, Arguments: arguments}).Content
+	if v.WantResult != nil && got != *v.WantResult {
+		v.Faults = append(v.Faults, fmt.Sprintf("the result is %q, not %q", got, *v.WantResult))
+	}
+	return nil
+}
+
+// toolTime is what a tool has in a trial.
+const toolTime = 30 * time.Second
+
+// decodeStrictly decodes JSON without fields that are not known. Nothing is as good as an empty object.
+func decodeStrictly(text json.RawMessage, to any) error {
+	if len(text) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(to)
 }
 
 // differences are those of the wanted values that are not there.

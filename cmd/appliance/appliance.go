@@ -137,7 +137,7 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		return err
 	}
 	c.Turn.Model = model
-	c.Turn.Tools = a.tools
+	c.Turn.Tools, c.Turn.Withheld = a.tools, a.loader.Withheld
 	c.Turn.Voice = voice
 	c.Turn.VoiceFor = voices(voice, log)
 	c.Turn.Chats = conversations{a.store}

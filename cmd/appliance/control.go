@@ -96,7 +96,7 @@ func showPlugin(i plugins.Info, t *tally) api.Plugin {
 	m := &i.Manifest
 	p := api.Plugin{
 		Name: m.Name, Version: m.Version, Description: m.Description, System: i.Band == hooks.System, Enabled: i.Enabled, Loaded: i.Loaded,
-		Commands: len(m.Capabilities.VoiceCommands), Network: m.Network, Errors: i.Errors,
+		Commands: len(m.Capabilities.VoiceCommands), Network: m.Network, Tools: i.Tools, Errors: i.Errors,
 	}
 	for point := range m.Capabilities.Hooks {
 		p.Hooks = append(p.Hooks, api.Hook{Point: point})

@@ -47,7 +47,8 @@ func TestErrorsNameThingAndRemedy(t *testing.T) {
 	noVoice := write("voice.toml", []byte("[tts]\ncommand = \"no-such-voice\"\n"))
 	noRecogniser := write("stt.toml", []byte("[stt]\nmodel_dir = \"/no/such/dir\"\n"))
 	typo := write("typo.toml", []byte("[wake]\nwrods = [\"alexa\"]\n"))
-	noDevice := write("sound.toml", []byte("[sound]\nbackend = \"null\"\ncapture = \"no such microphone\"\n"))
+	noDevice := write("sound.toml", []byte("[sound]\nbackend = \"null\"\nplayback = \"no such speaker\"\n"))
+	noSystem := write("system.toml", []byte("[sound]\nbackend = \"gramophone\"\n"))
 
 	for name, test := range map[string]struct {
 		args []string
@@ -61,7 +62,8 @@ func TestErrorsNameThingAndRemedy(t *testing.T) {
 		"no recogniser":    {[]string{"demo", "--fast", "--models", modelDirs[0], "--config", noRecogniser}, exitUsage, []string{"/no/such/dir", "apt install pocketsphinx-en-us"}},
 		"typo":             {[]string{"demo", "--config", typo}, exitUsage, []string{typo + ":2", `"wake.wrods"`}},
 		"no config":        {[]string{"check", "--config", "/no/such/file"}, exitUsage, []string{"/no/such/file"}},
-		"no microphone":    {[]string{"run", "--models", modelDirs[0], "--config", noDevice}, exitFailed, []string{"no such microphone", "microphone"}},
+		"no loudspeaker":   {[]string{"say", "--config", noDevice, "hello"}, exitFailed, []string{"no such speaker", "loudspeaker"}},
+		"no sound system":  {[]string{"run", "--models", modelDirs[0], "--config", noSystem, "--state", dir}, exitUsage, []string{"gramophone", "alsa"}},
 		"truncated WAV":    {[]string{"demo", "--fast", "--models", modelDirs[0], "--wav", truncated}, exitUsage, []string{truncated, "truncated"}},
 		"no WAV":           {[]string{"wake", "--models", modelDirs[0], noise}, exitFailed, []string{noise}},
 		"empty WAV":        {[]string{"wake", "--models", modelDirs[0], empty}, exitFailed, []string{empty}},

@@ -101,7 +101,12 @@ func (a *appliance) plug(c Config, s senses, model pipeline.Model, voice *espeak
 	a.onClose(a.hooks.Close) // the last of them may still want the worker
 	a.onClose(p.close)
 	o := r.options(c.Plugins, a.hooks, log)
-	o.Web = network
+	o.Web, o.Tools = network, a.tools.Put
+	dir := c.Plugins.StateDir
+	if !s.lasting || a.forgetful {
+		dir = "" // what is taken over into a store that is forgotten would be lost
+	}
+	keepPlugins(&o, a.store, dir, log)
 	a.loader = plugins.New(o)
 	return nil
 }
@@ -147,7 +152,7 @@ func pluginCommand(f *flags) *cobra.Command {
 	}
 	cmd.AddCommand(
 		pluginListCommand(f), pluginEnableCommand(f, true), pluginEnableCommand(f, false), pluginReloadCommand(f), pluginTraceCommand(f),
-		pluginTestCommand(f), pluginNewCommand(),
+		pluginSettingsCommand(f), pluginTestCommand(f), pluginNewCommand(),
 	)
 	return cmd
 }

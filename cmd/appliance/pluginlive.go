@@ -118,6 +118,9 @@ func listPlugins(out io.Writer, list []api.Plugin, live bool) error {
 		if len(p.Network) > 0 {
 			fmt.Fprintf(w, "\t\t\t  may reach %s\n", strings.Join(p.Network, ", "))
 		}
+		if len(p.Tools) > 0 {
+			fmt.Fprintf(w, "\t\t\t  tools: %s\n", strings.Join(p.Tools, ", "))
+		}
 		for _, h := range p.Hooks {
 			switch {
 			case !live:

@@ -7,7 +7,6 @@ import (
 	"image/color"
 	"iter"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -211,10 +210,7 @@ func TestChat(t *testing.T) {
 		p, s := newPowers(t, b)
 		defer p.close()
 		o := owner(false)
-		state, err := plugins.OpenState(filepath.Join(t.TempDir(), "p.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := new(plugins.MemoryState)
 		o.State = state
 		g := s.Grant(o)
 

@@ -23,6 +23,7 @@ var may = map[string][]string{
 	"audio/malgo":           {"audio"},
 	"audio/malgo/malgotest": {"audio/malgo"}, // a sound server for tests
 	"clock":                 {},
+	"deploy/package/sbom":   {}, // a program for the build
 	"dialog":                {},
 	"event":                 {},
 	"intents":               {"dialog"},
@@ -35,8 +36,9 @@ var may = map[string][]string{
 	"internal/run":          {},
 	"llm":                   {"dialog"},
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
+	"mqtt":                  {"event"},
 	"pipeline":              {"audio", "clock", "dialog", "event", "ghost", "hooks", "spoken"},
-	"plugins":               {"hooks"},
+	"plugins":               {"dialog", "hooks", "tools"},
 	"plugins/system":        {},                                       // scripts that are embedded
 	"plugins/worker":        {"hooks", "plugins", "plugins/starlark"}, // both ends of the pipe
 	"prompt":                {},

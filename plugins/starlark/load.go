@@ -18,6 +18,7 @@ var _ plugins.Runtime = Runtime{}
 // Load runs the source, in this process.
 func (r Runtime) Load(ctx context.Context, owner *plugins.Owner, file string, source []byte) (plugins.Unit, error) {
 	o := Options{
+		State: owner.State, Settings: owner.Settings,
 		Grant: func(system any) Powers {
 			if s, ok := system.(*plugins.System); ok && s != nil {
 				return s.Grant(owner)
@@ -31,8 +32,10 @@ func (r Runtime) Load(ctx context.Context, owner *plugins.Owner, file string, so
 			return owner.Web.Fetch(ctx, owner.Manifest, r)
 		},
 	}
-	if owner.State != nil {
-		o.State = owner.State
+	if owner.Rows != nil {
+		o.Rows = func(_ context.Context, name string, args []any, kwargs map[string]any) (any, error) {
+			return plugins.CallRows(owner.Rows, name, args, kwargs)
+		}
 	}
 	if r.Logger != nil {
 		o.Logger = r.Logger.With("plugin", owner.Manifest.Name)

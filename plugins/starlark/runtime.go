@@ -26,8 +26,14 @@ import (
 
 // Options are what scripts get. The zero value is usable.
 type Options struct {
-	// State is the plugin's store, predeclared as "state"; nil: it has none.
-	State State
+	// State is what the plugin keeps, predeclared as "state"; nil: it can't keep anything.
+	State plugins.State
+
+	// Rows is what it keeps in chats, predeclared as "chat_state"; nil: as above.
+	Rows RowsFunc
+
+	// Settings are predeclared as "settings"; nil: there are none.
+	Settings *plugins.Settings
 
 	// MaxSteps bounds a single call, and the loading of a file; default 10 million, about a second.
 	MaxSteps uint64
@@ -49,14 +55,8 @@ type Powers interface {
 	Call(ctx context.Context, name string, args []any, kwargs map[string]any) (any, error)
 }
 
-// State is what a plugin keeps between runs.
-type State interface {
-	Get(key string, def any) any
-	All() map[string]any
-	Save(key string, value any) error
-	Delete(key string) error
-	Update(key string, def any, f func(any) (any, error)) (any, error)
-}
+// A RowsFunc does what plugins.CallRows does with the rows of the script's plugin.
+type RowsFunc func(ctx context.Context, name string, args []any, kwargs map[string]any) (any, error)
 
 const (
 	defaultSteps = 10_000_000
@@ -83,6 +83,9 @@ func Run(ctx context.Context, name string, source []byte, o Options) (*Script, e
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Settings == nil {
+		o.Settings = new(plugins.Settings)
+	}
 	s := &Script{o: o, name: name}
 	s.print = func(_ *starlark.Thread, msg string) { s.o.Logger.Info("plugin says", "text", clip(msg)) }
 	s.look = s.lookAtClock
@@ -107,7 +110,13 @@ func (s *Script) predeclared() starlark.StringDict {
 		"random": randomModule,
 		"log":    starlark.NewBuiltin("log", s.log),
 		"http":   httpModule(s.o.Fetch),
-		"state":  starlark.None,
+
+		"state":      starlark.None,
+		"chat_state": starlark.None,
+		"settings":   &settings{of: s.o.Settings},
+	}
+	if s.o.Rows != nil {
+		names["chat_state"] = rowsModule(s.o.Rows)
 	}
 	if s.o.State != nil {
 		names["state"] = stateModule(s.o.State)

@@ -3,7 +3,6 @@ package starlark_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -192,10 +191,7 @@ func TestErrors(t *testing.T) {
 
 // A call ends at its deadline, and what it does afterwards has no effect.
 func TestDeadline(t *testing.T) {
-	state, err := plugins.OpenState(filepath.Join(t.TempDir(), "p.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := new(plugins.MemoryState)
 	s := run(t, `
 def pre_chat(event):
     while True:
@@ -225,17 +221,15 @@ def post_chat(event):
 }
 
 func TestState(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "p.json")
-	state, err := plugins.OpenState(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := new(plugins.MemoryState)
 	s := run(t, `
 def post_chat(event):
     n = state.update("turns", lambda old: old + 1, 0)
     state.save("last", {"n": n, "words": event.input.split(" ")})
     state.save("gone", 1)
     state.delete("gone")
+    if event.input == "clear":
+        state.clear()
     if state.get("gone") != None or state.get("gone", 7) != 7:
         fail("gone is still there")
 def pre_chat(event):
@@ -246,13 +240,12 @@ def pre_chat(event):
 			t.Fatal(err)
 		}
 	}
-	again, err := plugins.OpenState(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := map[string]any{"turns": 3.0, "last": map[string]any{"n": 3.0, "words": []any{"a", "b"}}}
-	if diff := cmp.Diff(want, again.All()); diff != "" {
+	if diff := cmp.Diff(want, state.All()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := call(t, s, "post_chat", &hooks.Event{Input: "clear"}); err != nil || len(state.All()) > 0 {
+		t.Errorf("cleared: %v, state %v", err, state.All())
 	}
 	if err := call(t, s, "pre_chat", &hooks.Event{}); err == nil || !strings.Contains(err.Error(), "must not use the state") {
 		t.Errorf("the state used within an update: %v", err)

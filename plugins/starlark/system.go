@@ -68,36 +68,61 @@ func (s *system) call(thread *starlark.Thread, b *starlark.Builtin, args starlar
 	if err := mayAct(thread); err != nil {
 		return nil, err
 	}
-	argument := func(v starlark.Value) (any, error) {
-		if _, ok := v.(starlark.Bytes); ok {
-			return nil, fmt.Errorf("bytes are no argument, a string is")
-		}
-		return fromStarlark(v)
-	}
-	values := make([]any, len(args))
-	for i, a := range args {
-		v, err := argument(a)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.Name(), err)
-		}
-		values[i] = v
-	}
-	var named map[string]any
-	for _, kw := range kwargs {
-		v, err := argument(kw[1])
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.Name(), err)
-		}
-		if named == nil {
-			named = make(map[string]any, len(kwargs))
-		}
-		named[string(kw[0].(starlark.String))] = v
+	values, named, err := arguments(b.Name(), args, kwargs)
+	if err != nil {
+		return nil, err
 	}
 	result, err := s.powers.Call(callContext(thread), strings.TrimPrefix(b.Name(), "system."), values, named)
 	if err != nil {
 		return nil, err
 	}
 	return toStarlark(result)
+}
+
+// arguments are those of a call that the appliance does.
+func arguments(name string, args starlark.Tuple, kwargs []starlark.Tuple) (values []any, named map[string]any, err error) {
+	values = make([]any, len(args))
+	for i, a := range args {
+		if values[i], err = argument(a); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	for _, kw := range kwargs {
+		v, err := argument(kw[1])
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if named == nil {
+			named = make(map[string]any, len(kwargs))
+		}
+		named[string(kw[0].(starlark.String))] = v
+	}
+	return values, named, nil
+}
+
+// argument is a value that JSON can say.
+func argument(v starlark.Value) (any, error) {
+	x, err := fromStarlark(v)
+	if err == nil && hasBytes(x) {
+		return nil, fmt.Errorf("bytes can't be kept or sent here, a string can")
+	}
+	return x, err
+}
+
+func hasBytes(v any) bool {
+	switch v := v.(type) {
+	case []byte:
+		return true
+	case []any:
+		return slices.ContainsFunc(v, hasBytes)
+	case map[string]any:
+		for _, x := range v {
+			if hasBytes(x) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // callContext is the context of the call that a thread runs.

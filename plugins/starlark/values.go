@@ -101,9 +101,10 @@ func fromStarlarkDeep(v starlark.Value, depth int) (any, error) {
 		return string(v), nil
 	case starlark.Bytes:
 		return []byte(v), nil
-	case *starlark.Dict:
-		m := make(map[string]any, v.Len())
-		for _, item := range v.Items() {
+	case starlark.IterableMapping: // dicts, and settings
+		items := v.Items()
+		m := make(map[string]any, len(items))
+		for _, item := range items {
 			k, ok := starlark.AsString(item[0])
 			if !ok {
 				return nil, fmt.Errorf("a dict's keys must be strings, not %s", item[0].Type())

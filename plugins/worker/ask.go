@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"bellbird/plugins"
 )
 
-// This file is what the host does for the worker: it asks for its plugins' states, for powers, and for requests to servers.
+// This file is what the host does for the worker: it asks for what its plugins keep, for powers, and for requests to
+// servers.
 
 // maxAsking is how much of what a worker asks for may be under way. A script waits for each of its answers, so this is
 // more than there ever are calls.
@@ -53,7 +56,7 @@ func (h *Host) asked(p *process, m message) {
 // answer does what unit u asks for in call c, which is nil if that has ended.
 func (u *unit) answer(c *pending, m message, reply *message) (err error) {
 	switch m.Do {
-	case doNames, doPower, doFetch:
+	case doNames, doPower, doFetch, doRows:
 		switch {
 		case c == nil:
 			return errors.New("the call in which this is asked for is over")
@@ -61,6 +64,11 @@ func (u *unit) answer(c *pending, m message, reply *message) (err error) {
 			return errors.New("the call in which this is asked for is another plugin's")
 		case c.ctx.Err() != nil:
 			return context.Cause(c.ctx)
+		case m.Do == doRows && u.owner.Rows == nil:
+			return errors.New("this plugin can't keep anything in chats")
+		case m.Do == doRows:
+			reply.Value, err = plugins.CallRows(u.owner.Rows, m.Key, m.Args, m.Kwargs)
+			return err
 		case m.Do == doFetch && (u.owner.Web == nil || m.Request == nil):
 			return errors.New("http: there is no network here")
 		case m.Do == doFetch:
@@ -92,6 +100,8 @@ func (u *unit) answer(c *pending, m message, reply *message) (err error) {
 		return state.Save(m.Key, m.Value)
 	case doDelete:
 		return state.Delete(m.Key)
+	case doClear:
+		return state.Clear()
 	default:
 		return fmt.Errorf("nothing can be done about %.20q", m.Do)
 	}

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"bellbird/hooks"
 	"bellbird/plugins"
 	"bellbird/plugins/starlark"
 )
@@ -63,17 +62,15 @@ type child struct {
 
 func (c *child) handle(ctx context.Context, m message) {
 	switch m.Op {
-	case opLoad, opCheck, opCall:
+	case opLoad, opCheck, opCall, opTools, opExecute:
 		ctx, cancel := context.WithCancel(ctx)
 		c.mu.Lock()
 		c.calls[m.ID] = cancel
 		c.mu.Unlock()
 		go func() { // calls of several fires may be under way; each is bounded by its deadline
 			answer := message{Op: opDone, ID: m.ID}
-			event, err := c.do(ctx, m)
-			answer.Event = event
-			if err != nil {
-				answer.Error, answer.Event = err.Error(), nil
+			if err := c.do(ctx, m, &answer); err != nil {
+				answer = message{Op: opDone, ID: m.ID, Error: err.Error()}
 			}
 			c.mu.Lock()
 			delete(c.calls, m.ID)
@@ -84,6 +81,12 @@ func (c *child) handle(ctx context.Context, m message) {
 				_ = c.send(message{Op: opDone, ID: m.ID, Error: err.Error()}) // nor can this: the host is gone
 			}
 		}()
+	case opSettings:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if script := c.units[m.Unit]; script != nil {
+			script.settings.Set(m.Settings) // before the calls that come later
+		}
 	case opCancel:
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -104,26 +107,39 @@ func (c *child) handle(ctx context.Context, m message) {
 // A script is what was loaded of a unit.
 type script struct {
 	*starlark.Script
-	names atomic.Pointer[[]string] // of the powers; nil: it has not asked yet
+	settings *plugins.Settings
+	names    atomic.Pointer[[]string] // of the powers; nil: it has not asked yet
 }
 
-func (c *child) do(ctx context.Context, m message) (*hooks.Event, error) {
+func (c *child) do(ctx context.Context, m message, answer *message) error {
 	ctx = context.WithValue(ctx, callKey{}, m.ID)
 	if m.Op == opLoad {
-		return nil, c.load(ctx, m)
+		return c.load(ctx, m)
 	}
 	c.mu.Lock()
 	script := c.units[m.Unit]
 	c.mu.Unlock()
 	if script == nil {
-		return nil, errors.New("there is no such unit")
+		return errors.New("there is no such unit")
+	}
+	switch m.Op {
+	case opTools:
+		schemas, err := script.Tools(ctx)
+		for _, s := range schemas {
+			answer.Args = append(answer.Args, s)
+		}
+		return err
+	case opExecute:
+		text, ok, err := script.Execute(ctx, m.Key, m.Kwargs)
+		answer.Value, answer.Found = text, ok
+		return err
 	}
 	f, err := script.Func(m.Point)
 	if err != nil || m.Op == opCheck {
-		return nil, err
+		return err
 	}
 	if m.Event == nil {
-		return nil, errors.New("a call without an event")
+		return errors.New("a call without an event")
 	}
 	if m.System {
 		if m.Event.Metadata == nil {
@@ -131,21 +147,24 @@ func (c *child) do(ctx context.Context, m message) (*hooks.Event, error) {
 		}
 		m.Event.Metadata[systemKey] = &remotePowers{c, script, m.Unit, m.ID}
 	}
-	if err := f(ctx, m.Event); err != nil {
-		return nil, err
-	}
-	return m.Event, nil
+	answer.Event = m.Event
+	return f(ctx, m.Event)
 }
 
 func (c *child) load(ctx context.Context, m message) error {
-	unit := new(script)
+	unit := &script{settings: plugins.NewSettings(m.Settings)}
 	o := starlark.Options{
-		State: &remoteState{c, m.ID}, Logger: c.log.With("plugin", m.Plugin),
+		State: &remoteState{c, m.ID}, Settings: unit.settings, Logger: c.log.With("plugin", m.Plugin),
 		Grant: func(system any) starlark.Powers {
 			if p, ok := system.(*remotePowers); ok {
 				return p
 			}
 			return nil
+		},
+		Rows: func(ctx context.Context, name string, args []any, kwargs map[string]any) (any, error) {
+			call, _ := ctx.Value(callKey{}).(uint64)
+			reply, err := c.ask(ctx, message{Do: doRows, Unit: m.ID, Call: call, Key: name, Args: args, Kwargs: kwargs})
+			return reply.Value, err
 		},
 		Fetch: func(ctx context.Context, r plugins.Request) (*plugins.Response, error) {
 			call, _ := ctx.Value(callKey{}).(uint64)
@@ -279,13 +298,18 @@ func (s *remoteState) Save(key string, value any) error {
 	return err
 }
 
+func (s *remoteState) Clear() error {
+	_, err := s.ask(message{Do: doClear})
+	return err
+}
+
 func (s *remoteState) Delete(key string) error {
 	_, err := s.ask(message{Do: doDelete, Key: key})
 	return err
 }
 
-// updates keeps the updates of this process from coming between each other's reading and writing. The host's own code
-// doesn't write to plugins' states.
+// updates keeps the updates of this process from coming between each other's reading and writing. Of the host's own code
+// only an answer that a plugin wanted to have saved writes to its state, under a key of its own.
 var updates sync.Mutex
 
 func (s *remoteState) Update(key string, def any, f func(any) (any, error)) (any, error) {

@@ -272,6 +272,10 @@ func (e *encoder) message(m *message) {
 			e.b = append(e.b, byte(fieldSystem+i))
 		}
 	}
+	if m.Settings != nil {
+		e.b = append(e.b, fieldSettings)
+		e.value(m.Settings, 0)
+	}
 	if m.Value != nil {
 		e.b = append(e.b, fieldValue)
 		e.value(m.Value, 0)
@@ -332,6 +336,7 @@ const (
 	fieldRequest
 	fieldResponse
 	fieldEvent
+	fieldSettings
 )
 
 func (d *decoder) message(m *message) {
@@ -368,6 +373,8 @@ func (d *decoder) message(m *message) {
 			m.Found = true
 		case fieldValue:
 			m.Value = d.value(0)
+		case fieldSettings:
+			m.Settings = d.dict()
 		case fieldArgs:
 			m.Args = d.list()
 		case fieldKwargs:

@@ -20,6 +20,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bellbird/hooks"
@@ -83,6 +84,15 @@ type unit struct {
 	owner  *plugins.Owner
 	file   string
 	source string
+
+	sent    atomic.Pointer[sentSettings]
+	telling sync.Mutex
+}
+
+// sentSettings are what a worker knows of a plugin's settings.
+type sentSettings struct {
+	to     *process
+	values *plugins.Values
 }
 
 var _ plugins.Runtime = (*Host)(nil)
@@ -129,7 +139,7 @@ func (h *Host) Load(ctx context.Context, owner *plugins.Owner, file string, sour
 	}
 	h.mu.Lock()
 	h.ids++
-	u := &unit{h, h.ids, owner, file, string(source)}
+	u := &unit{host: h, id: h.ids, owner: owner, file: file, source: string(source)}
 	h.units[u.id] = u
 	h.mu.Unlock()
 	if err := u.load(ctx, p); err != nil {
@@ -144,8 +154,37 @@ func (h *Host) Load(ctx context.Context, owner *plugins.Owner, file string, sour
 func (u *unit) load(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, loadTime, fmt.Errorf("%s: it was not loaded within %v", u.file, loadTime))
 	defer cancel()
-	_, err := p.call(ctx, message{Op: opLoad, ID: u.id, Plugin: u.owner.Manifest.Name, File: u.file, Source: u.source}, nil)
+	m := message{Op: opLoad, ID: u.id, Plugin: u.owner.Manifest.Name, File: u.file, Source: u.source}
+	if u.owner.Settings != nil {
+		values := u.owner.Settings.Now()
+		m.Settings = values.ByKey
+		u.sent.Store(&sentSettings{p, values})
+	}
+	_, err := p.call(ctx, m, nil)
 	return err
+}
+
+// tell tells the worker the settings, if it doesn't know them as they are now.
+func (u *unit) tell(p *process) error {
+	if u.owner.Settings == nil || u.knows(p, u.owner.Settings.Now()) {
+		return nil
+	}
+	u.telling.Lock()
+	defer u.telling.Unlock()
+	values := u.owner.Settings.Now() // so that what is sent last is the newest
+	if u.knows(p, values) {
+		return nil
+	}
+	if err := p.send(message{Op: opSettings, Unit: u.id, Settings: values.ByKey}); err != nil {
+		return fmt.Errorf("plugin worker: %w", err)
+	}
+	u.sent.Store(&sentSettings{p, values})
+	return nil
+}
+
+func (u *unit) knows(p *process, values *plugins.Values) bool {
+	sent := u.sent.Load()
+	return sent != nil && sent.to == p && sent.values == values
 }
 
 // process returns the worker, and starts it if there is none.
@@ -336,7 +375,7 @@ func (u *unit) Func(point string) (hooks.Func, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, e *hooks.Event) error {
-		p, err := u.host.current()
+		p, err := u.ready()
 		if err != nil {
 			return err
 		}
@@ -358,6 +397,15 @@ func (u *unit) Func(point string) (hooks.Func, error) {
 		}
 		return nil
 	}, nil
+}
+
+// ready returns the worker for a call now.
+func (u *unit) ready() (*process, error) {
+	p, err := u.host.current()
+	if err == nil {
+		err = u.tell(p)
+	}
+	return p, err
 }
 
 func (h *Host) id() uint64 {

@@ -15,21 +15,25 @@ import (
 // The protocol, over a pair of pipes. A frame is a 32-bit number, big endian, the length of what follows: a message as
 // codec.go writes it.
 //
-// The host sends load, check, call and cancel, each with a number of its own; the worker answers all but the last with
-// the same number. While it has not, it may ask for something in turn, in messages numbered by itself, which the host
-// answers: for the plugin's state, and, naming the call in which it asks, for a power or for a request to a server.
+// The host sends load, check, call, tools, execute and cancel, each with a number of its own; the worker answers all but
+// the last with the same number. It also sends settings. While it has not, it may ask for something in turn, in messages numbered by itself, which
+// the host answers: for the plugin's state, and, naming the call in which it asks, for the plugin's rows, for a power or for
+// a request to a server.
 
 // A message is everything that is ever sent. Which fields it has depends on Op.
 type message struct {
 	Op op
 	ID uint64
 
-	// load: the unit gets the number of the load.
-	Plugin string
-	File   string
-	Source string
+	// load: the unit gets the number of the load, and its settings, which
+	// are sent again before a call if they have changed.
+	Plugin   string
+	Settings map[string]any
+	File     string
+	Source   string
 
-	// call, and its answer; whoever asks belongs to a unit too
+	// call, and its answer; whoever asks belongs to a unit too. A tool to execute is Key, with its arguments in Kwargs; its
+	// answer is in Value and Found, and the schemas of the tools are in Args.
 	Unit   uint64
 	Point  string
 	Event  *hooks.Event
@@ -37,7 +41,7 @@ type message struct {
 
 	// ask, and its answer
 	Do       string
-	Key      string // of the state, or the name of the power
+	Key      string // of the state, or the name of the power, of the call for rows, or of the tool
 	Value    any
 	Found    bool
 	Call     uint64 // the load or call in which it is asked
@@ -55,21 +59,26 @@ type op byte
 
 // The operations.
 const (
-	opLoad   op = 1 + iota
-	opCheck     // whether a unit has a function for a point
-	opCall      //
-	opCancel    //
-	opDone      // the answer to load, check or call
-	opAsk       // from the worker
-	opReply     // the answer to that
+	opLoad     op = 1 + iota
+	opCheck       // whether a unit has a function for a point
+	opCall        //
+	opTools       // which a unit has
+	opExecute     // one of them
+	opSettings    // of a unit; it has no answer
+	opCancel      //
+	opDone        // the answer to one of these
+	opAsk         // from the worker
+	opReply       // the answer to that
 )
 
 // What can be asked for.
 const (
-	doGet    = "get" // of the state, as are the next three
+	doGet    = "get" // of the state, as are the next four
 	doAll    = "all"
 	doSave   = "save"
 	doDelete = "delete"
+	doClear  = "clear"
+	doRows   = "rows"  // what plugins.CallRows does
 	doNames  = "names" // of the powers
 	doPower  = "power"
 	doFetch  = "fetch"

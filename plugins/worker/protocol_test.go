@@ -21,7 +21,7 @@ func full(t testing.TB) message {
 		"list": []any{1.0, []any{}, map[string]any{}, ""}, "system": "not at the top",
 	}
 	m := message{
-		Op: opCall, ID: 1 << 40, Plugin: "p", File: "f.star", Source: "x = 1\n", Unit: 7, Point: "pre_chat", System: true, Do: doPower,
+		Op: opCall, ID: 1 << 40, Plugin: "p", Settings: map[string]any{"s": 1.0}, File: "f.star", Source: "x = 1\n", Unit: 7, Point: "pre_chat", System: true, Do: doPower,
 		Key: "k", Value: value, Found: true, Call: 300, Args: []any{1.0, nil}, Kwargs: map[string]any{"a": "b"}, Names: []string{"a.b", "c"},
 		Request:  &plugins.Request{Method: "GET", URL: "http://x/", Headers: map[string]string{"A": "b"}, Body: "b", Timeout: 1, Every: time.Hour},
 		Response: &plugins.Response{Status: 200, Headers: map[string]string{"A": "b"}, Body: "b", Age: time.Minute}, Error: "e",

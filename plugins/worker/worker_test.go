@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -60,11 +59,12 @@ func load(t testing.TB, h *worker.Host, name, source string) plugins.Unit {
 
 func loadWith(t testing.TB, h *worker.Host, name, source string, web plugins.Web) plugins.Unit {
 	t.Helper()
-	state, err := plugins.OpenState(filepath.Join(t.TempDir(), name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner := &plugins.Owner{Manifest: &plugins.Manifest{Name: name}, State: state, Web: web}
+	return loadOwned(t, h, &plugins.Owner{Manifest: &plugins.Manifest{Name: name}, State: new(plugins.MemoryState), Web: web}, source)
+}
+
+func loadOwned(t testing.TB, h *worker.Host, owner *plugins.Owner, source string) plugins.Unit {
+	t.Helper()
+	name := owner.Manifest.Name
 	u, err := h.Load(context.Background(), owner, name+".star", []byte(source))
 	if err != nil {
 		t.Fatal(err)
