@@ -17,7 +17,7 @@ DEMO_FLAGS ?=
 demo: build
 	build/bellbird demo --models models $(DEMO_FLAGS)
 
-test: setup-test fmt vet lint tidy race nocgo arm64 armv7 smoke
+test: setup-test fmt vet lint tidy race nocgo arm64 armv7 smoke verify-units
 	@echo "make test: all passed"
 
 build: setup
@@ -90,11 +90,11 @@ bench: setup-test build arm64
 
 	go test -run '^$$' -bench Cache -benchtime 1x ./llm/llmtest
 	go test -run '^$$' -bench TextToRequest -benchtime 200x ./cmd/appliance
-	go test -short -run '^$$' -bench 'Put|Append|Turn|Open|Rename|Delete' -benchtime 20x ./store/compare
+	cd store/compare && go test -short -run '^$$' -bench 'Put|Append|Turn|Open|Rename|Delete' -benchtime 20x .
 
 # The store beside SQLite with a million rows, which takes SQLite ten minutes.
 bench-store: setup-test
-	go test -run '^$$' -bench . -benchtime 5x -timeout 60m ./store/compare
+	cd store/compare && go test -run '^$$' -bench . -benchtime 5x -timeout 60m .
 
 # Models beside the checkout that are only for measuring.
 SHARED := ../shared/data/models
@@ -109,6 +109,8 @@ compare-peers: setup-test
 # Miss rates and false accepts of the wake words, on the recordings beside the checkout.
 wake-eval: build
 	wake/compare/eval.sh ../shared/data
+
+include deploy/package.mk
 
 clean:
 	rm -rf build demo.wav

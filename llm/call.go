@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -22,18 +21,14 @@ import (
 type Attempt struct {
 	yield     func(dialog.Delta) bool
 	responded bool // the server took the request
-	body      *body
 }
 
 // Yield passes on a piece of the answer, or an empty one that tells that the model is at work. It reports false when
 // nobody wants more; the attempt then returns.
 func (a *Attempt) Yield(d dialog.Delta) bool { return a.yield(d) }
 
-// Done tells whether the server has written [DONE], with which some APIs end an answer.
-func (a *Attempt) Done() bool { return a.body != nil && bytes.Contains(a.body.tail, []byte("[DONE]")) }
-
-// Do sends the request of an attempt, by next, and looks at the response before the SDK does: an error becomes a *Fault
-// whatever its form, and what is no stream is refused.
+// Do sends the request of an attempt, by next, and looks at the response first: an error becomes a *Fault whatever its
+// form, and what is no stream is refused. The body of what it returns is bounded.
 func (a *Attempt) Do(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := next(r)
 	if err != nil {
@@ -55,22 +50,18 @@ func (a *Attempt) Do(r *http.Request, next func(*http.Request) (*http.Response, 
 		return nil, &dialog.ModelError{Kind: dialog.ServerFault, Err: fmt.Errorf(
 			"%s answers with %s instead of a stream: is that the address of a model's API?", r.URL.Redacted(), kind)}
 	}
-	a.body = &body{ReadCloser: res.Body}
-	res.Body = a.body
+	res.Body = &body{ReadCloser: res.Body}
 	return res, nil
 }
 
 // body is that of an answer, bounded.
 type body struct {
 	io.ReadCloser
-	n    int
-	tail []byte // the last few bytes
+	n int
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.tail = append(b.tail, p[max(0, n-32):n]...)
-	b.tail = append(b.tail[:0], b.tail[max(0, len(b.tail)-32):]...)
 	if b.n += n; b.n > maxBody {
 		return n, errTooMuch
 	}

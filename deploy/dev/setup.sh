@@ -11,7 +11,7 @@ fail() { echo "setup: $*" >&2; exit 1; }
 # 1. Debian packages: what the demo needs, and what only the tests need.
 packages="gcc libc6-dev ca-certificates git python3 python3-pip unzip espeak-ng libpocketsphinx-dev pocketsphinx-en-us"
 if [ "${1:-demo}" = test ]; then
-	packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross python3-venv pulseaudio libasound2-plugins"
+	packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross python3-venv pulseaudio libasound2-plugins mosquitto systemd"
 fi
 missing=
 for p in $packages; do

@@ -44,7 +44,6 @@ var may = map[string][]string{
 	"prompt":                {},
 	"spoken":                {},
 	"store":                 {"dialog"},
-	"store/compare":         {}, // a yardstick beside it, not part of the appliance
 	"stt":                   {"audio"},
 	"timers":                {"clock", "event"},
 	"tools":                 {"dialog"},

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-
 	"bellbird/dialog"
 	"bellbird/llm"
 )
@@ -20,33 +18,34 @@ type answer struct {
 	spoke    bool // there was text
 	calls    []*partial
 	finish   string // why the model ended; "" not yet
+	done     bool   // [DONE] came, with which a stream ends
 	usage    *dialog.Usage
 }
 
 // A partial is a tool call that is still being written.
 type partial struct {
-	index     int64
+	index     int
 	id, name  string
 	arguments strings.Builder
 }
 
 // add takes in a chunk. It reports false when nobody wants more.
-func (a *answer) add(chunk openai.ChatCompletionChunk) bool {
-	if u := chunk.Usage; chunk.JSON.Usage.Valid() {
+func (a *answer) add(c chunk) bool {
+	if u := c.Usage; u != nil {
 		a.usage = &dialog.Usage{
-			Input: int(u.PromptTokens), Output: int(u.CompletionTokens),
-			CacheRead: int(u.PromptTokensDetails.CachedTokens), CacheWritten: int(u.PromptTokensDetails.CacheWriteTokens),
+			Input: u.PromptTokens, Output: u.CompletionTokens,
+			CacheRead: u.PromptTokensDetails.CachedTokens, CacheWritten: u.PromptTokensDetails.CacheWriteTokens,
 		}
 	}
 	var text string
-	if len(chunk.Choices) > 0 {
-		c := chunk.Choices[0]
-		text = a.thoughts.cut(c.Delta.Content + c.Delta.Refusal)
-		for _, t := range c.Delta.ToolCalls {
+	if len(c.Choices) > 0 {
+		first := c.Choices[0]
+		text = a.thoughts.cut(first.Delta.Content + first.Delta.Refusal)
+		for _, t := range first.Delta.ToolCalls {
 			a.call(t)
 		}
-		if c.FinishReason != "" {
-			a.finish = c.FinishReason
+		if first.FinishReason != "" {
+			a.finish = first.FinishReason
 		}
 	}
 	return a.text(text)
@@ -60,11 +59,8 @@ func (a *answer) text(text string) bool {
 
 // call takes in a piece of a tool call. The index says to which it belongs; but some servers give all calls the same one,
 // and then another id, or another name after whole arguments, begins the next.
-func (a *answer) call(t openai.ChatCompletionChunkChoiceDeltaToolCall) {
-	arguments := t.Function.Arguments
-	if raw := t.Function.JSON.Arguments.Raw(); strings.HasPrefix(raw, "{") {
-		arguments = raw // an object where the API has a string
-	}
+func (a *answer) call(t toolCall) {
+	arguments := string(t.Function.Arguments)
 	var p *partial
 	for _, c := range a.calls {
 		if c.index == t.Index {
@@ -94,7 +90,7 @@ func (a *answer) call(t openai.ChatCompletionChunkChoiceDeltaToolCall) {
 
 // end passes on what there is when the stream has ended: the rest of the text, the calls, the usage.
 func (a *answer) end() error {
-	if a.finish == "" && !a.attempt.Done() {
+	if a.finish == "" && !a.done {
 		return llm.ErrCutOff
 	}
 	if rest := a.thoughts.rest(); rest != "" && !a.text(rest) {

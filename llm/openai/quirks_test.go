@@ -78,6 +78,10 @@ func TestCallsOfOtherServers(t *testing.T) {
 		{"an object for arguments", []string{
 			delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":{"x":1}}}]`), end(`"tool_calls"`)},
 			`a:f {"x":1}`},
+		{"null before the arguments", []string{
+			delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":null}}]`),
+			delta(`"tool_calls":[{"index":0,"id":null,"function":{"name":null,"arguments":"{\"x\":1}"}}]`), end(`"tool_calls"`)},
+			`a:f {"x":1}`},
 		{"no arguments", []string{delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]`), end(`"tool_calls"`)}, `a:f {}`},
 		{"stop beside a call", []string{delta(`"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]`), end(`"stop"`)}, `a:f {}`},
 	}
