@@ -89,6 +89,10 @@ func chatListCommand(f *flags) *cobra.Command {
 }
 
 func printChats(out io.Writer, list []api.Chat) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, `No chats are visible. Private ones are, once the vault is open: "bellbird vault unlock".`)
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, c := range list {
 		mark := " "
