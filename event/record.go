@@ -30,6 +30,7 @@ type Record struct {
 	Heard    string    `json:"heard,omitempty"`
 	Answer   string    `json:"answer,omitempty"` // what was spoken: less than what was written, if interrupted
 	Stages   Stages    `json:"stages"`
+	Gaps     uint64    `json:"gaps,omitempty"` // holes in the speech
 	Chat     string    `json:"chat,omitempty"` // empty if it is private
 	Private  bool      `json:"private,omitempty"`
 

@@ -78,9 +78,11 @@ func (t *turn) since() event.Millis { return event.Millis(t.p.o.Clock.Now().Sub(
 
 func (t *turn) run(ctx context.Context) event.Record {
 	defer func() { t.working() }()
+	before := t.p.o.Output.Stats()
 	err := t.steps(ctx)
 	t.conclude(ctx, err)
 	t.leave()
+	t.record.Gaps = t.p.o.Output.Stats().Since(before).Gaps
 	t.record.Stages.FirstSound = event.Millis(t.firstSound.Load())
 	t.record.Stages.End = t.since()
 	t.traceMu.Lock()

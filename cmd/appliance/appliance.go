@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -50,6 +51,7 @@ type appliance struct {
 	ears   *wake.Ears  // nil: it has none
 	body   *embodiment // nil: it has none
 
+	more    []run.Part // what else runs
 	toClose []func()
 
 	wakes, recognises switched     // what plugins can switch off
@@ -177,6 +179,13 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		c.Wake.OnPause = recognizer.Pause
 		a.listenTo(&c.Wake)
 		a.attune(&c)
+		if c.Debug.Recordings > 0 {
+			part, err := a.recordTurns(&c, filepath.Dir(c.Store.Path), log.With("part", "recordings"))
+			if err != nil {
+				return err
+			}
+			a.more = append(a.more, part)
+		}
 		if a.ears, err = wake.New(c.Wake); err != nil {
 			return err
 		}
@@ -206,6 +215,7 @@ func (a *appliance) run(ctx context.Context, d device, more ...run.Part) error {
 	for _, server := range a.mcp {
 		parts = append(parts, run.Part{Name: "MCP server " + server.Name(), Run: server.Run})
 	}
+	parts = append(parts, a.more...)
 	parts = append(parts, run.Part{Name: "turns", Run: a.turns.Run}, run.Part{Name: "plugins", Run: watcher.Run})
 	if a.ears != nil {
 		parts = append(parts, run.Part{Name: "ears", Run: func(ctx context.Context) error { return a.ears.Run(ctx, d.Frames()) }})

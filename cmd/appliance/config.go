@@ -48,7 +48,8 @@ type Config struct {
 	API     API     `toml:"api"`
 	Store   Memory  `toml:"store"`
 
-	Body gpio.Options `toml:"body"`
+	Body  gpio.Options `toml:"body"`
+	Debug Debug        `toml:"debug"`
 
 	// Volume is the loudness at start, 0 to 100; default 70.
 	Volume *int `toml:"volume"`
