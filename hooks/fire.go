@@ -191,7 +191,9 @@ func (f *fire) returned(i int, own *Event, captured bool, took time.Duration, er
 	c.Took = took
 	if err != nil {
 		c.Outcome, c.Err = Failed, err
-		f.runner.o.Logger.Warn("hook", "plugin", h.Plugin, "point", h.Point, "err", err)
+		// What it says may be what was said to the appliance, which is not for logs. It is in the trace.
+		f.runner.o.Logger.Warn("hook failed", "plugin", h.Plugin, "point", h.Point)
+		f.runner.o.Logger.Debug("hook failed", "plugin", h.Plugin, "point", h.Point, "err", err)
 		return false
 	}
 	c.Outcome = Committed
