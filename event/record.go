@@ -14,6 +14,7 @@ const (
 	Completed     Outcome = "completed"
 	NotUnderstood Outcome = "not_understood" // heard, but outside what is understood; said so
 	NothingHeard  Outcome = "nothing_heard"  // nobody spoke after the wake word; ends in silence
+	Yielded       Outcome = "yielded"        // another appliance heard the call better, and answers
 	Handled       Outcome = "handled"        // a plugin took it out of the appliance's hands
 	Interrupted   Outcome = "interrupted"    // barge-in, or stopped
 	FailedTurn    Outcome = "failed"         // see Record.Error

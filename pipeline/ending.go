@@ -66,6 +66,9 @@ func (t *turn) conclude(ctx context.Context, err error) {
 		}
 		t.speech.abandon()
 		return
+	case errors.Is(err, errAnotherAnswers):
+		r.Outcome = event.Yielded
+		return
 	case errors.Is(err, errNothingHeard):
 		r.Outcome = event.NothingHeard
 		return

@@ -105,6 +105,10 @@ type Options struct {
 	Clock      clock.Clock   `toml:"-"` // nil: clock.System
 	Logger     *slog.Logger  `toml:"-"` // nil: none
 
+	// Contend finds out whether this appliance is the one to answer, when several heard the same word: tell is called with
+	// that, soon, while the appliance listens already. It must not wait. Nil: it answers.
+	Contend func(word string, score float64, tell func(goOn bool)) `toml:"-"`
+
 	WakeSound  []audio.Frame `toml:"-"` // played when the appliance begins to listen
 	ErrorSound []audio.Frame `toml:"-"` // played when there is no voice to say what is wrong
 
@@ -253,7 +257,7 @@ func (p *Pipeline) WakeIn(chat, word string, score float64, frame uint64) {
 	now := p.o.Clock.Now()
 	p.o.Bus.Publish(event.Woke{At: now, Word: word, Score: score})
 	t := p.newTurn(now)
-	t.listen, t.from, t.record.WakeWord, t.chatName = true, frame, word, chat
+	t.listen, t.from, t.record.WakeWord, t.chatName, t.score = true, frame, word, chat, score
 	p.post(wakeMsg{t})
 }
 

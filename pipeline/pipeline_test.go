@@ -377,3 +377,32 @@ func TestShutdownEndsTheTurn(t *testing.T) {
 		}
 	})
 }
+
+// Of several appliances that were called, the one that isn't to answer ends in silence, at once and without a sound.
+func TestContend(t *testing.T) {
+	for _, wins := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := start(t, func(o *pipeline.Options) {
+				o.WakeSound = audio.WakeTone()
+				o.Contend = func(word string, score float64, tell func(bool)) {
+					if word != "okay_nabu" || score != 0.9 {
+						t.Errorf("contends with %q, %v", word, score)
+					}
+					time.AfterFunc(200*time.Millisecond, func() { tell(wins) })
+				}
+			})
+			r.Wake("okay_nabu", 0.9, 0)
+			record := r.ended(t)
+			want := event.Completed
+			if !wins {
+				want = event.Yielded
+				if took := time.Duration(record.Stages.End); took > 300*time.Millisecond {
+					t.Errorf("it gave way after %v", took)
+				}
+			}
+			if record.Outcome != want || (r.heard() > 0) != wins {
+				t.Errorf("wins %v: %+v, %d loud frames", wins, record, r.heard())
+			}
+		})
+	}
+}

@@ -28,6 +28,7 @@ type turn struct {
 	// What begins the turn: an utterance from frame number from on, or record.Heard, or words to say as they are.
 	listen bool
 	from   uint64
+	score  float64 // of the wake word
 	say    string
 
 	chatName string // "": the active one
@@ -66,11 +67,14 @@ func (f *failure) Unwrap() error { return f.err }
 
 var (
 	errNothingHeard = errors.New("nobody spoke")
-	errNoFrames     = errors.New("no end of the utterance came: does the microphone deliver?")
-	errNoText       = errors.New("the recogniser gave no text in time")
-	errNoAnswer     = errors.New("the model wrote nothing in time")
-	errNoResult     = errors.New("the tool did not end in time")
-	errNoSpeech     = errors.New("the voice or the speaker made no progress in time")
+
+	errAnotherAnswers = errors.New("another appliance is nearer to whoever called")
+
+	errNoFrames = errors.New("no end of the utterance came: does the microphone deliver?")
+	errNoText   = errors.New("the recogniser gave no text in time")
+	errNoAnswer = errors.New("the model wrote nothing in time")
+	errNoResult = errors.New("the tool did not end in time")
+	errNoSpeech = errors.New("the voice or the speaker made no progress in time")
 )
 
 // since is the age of the turn.
@@ -174,8 +178,21 @@ func (t *turn) hear(ctx context.Context) (string, error) {
 	o := &t.p.o
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if len(o.WakeSound) > 0 {
-		o.Output.Sound(o.WakeSound, false)
+	sound := func() {
+		if len(o.WakeSound) > 0 {
+			o.Output.Sound(o.WakeSound, false)
+		}
+	}
+	if o.Contend == nil {
+		sound()
+	} else {
+		o.Contend(t.record.WakeWord, t.score, func(goOn bool) {
+			if goOn {
+				sound()
+			} else {
+				cancel(errAnotherAnswers)
+			}
+		})
 	}
 	t.onWake(ctx) // while the sound plays; what is said meanwhile is remembered by the ears
 

@@ -113,6 +113,9 @@ func activeRMS[T int16 | float64](x []T) float64 {
 // Wake words over an answer that is as loud as they are. If BELLBIRD_MEASURE is set all of them are used, in two rooms,
 // otherwise each fourth, in one.
 func TestWakeWordsOverAnswer(t *testing.T) {
+	if underRace {
+		t.Skip("it is one goroutine's work, which the race detector makes ten times slower: run it without")
+	}
 	const start, slot = 10, 4 // seconds
 	clips := glob(t, "wake/alexa/*.flac")
 	if os.Getenv("BELLBIRD_MEASURE") == "" {
@@ -181,6 +184,9 @@ func TestWakeWordsOverAnswer(t *testing.T) {
 // The appliance's own voice says the wake word, again and again, and must not wake it. It speaks for a minute; or, with each
 // of three words, for as many as BELLBIRD_OWN_SPEECH says.
 func TestOwnVoiceDoesNotWake(t *testing.T) {
+	if underRace {
+		t.Skip("it is one goroutine's work, which the race detector makes ten times slower: run it without")
+	}
 	if _, err := exec.LookPath("espeak-ng"); err != nil {
 		t.Skip(err)
 	}

@@ -51,7 +51,8 @@ type appliance struct {
 	ears   *wake.Ears  // nil: it has none
 	body   *embodiment // nil: it has none
 
-	more    []run.Part // what else runs
+	more    []run.Part                                        // what else runs
+	contend func(word string, score float64, tell func(bool)) // set before it runs; nil: there is nobody else
 	toClose []func()
 
 	wakes, recognises switched     // what plugins can switch off
@@ -151,6 +152,13 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 	c.Turn.Clock = clk
 	c.Turn.Logger = log.With("part", "turns")
 	c.Turn.ErrorSound = audio.ErrorTone()
+	c.Turn.Contend = func(word string, score float64, tell func(bool)) {
+		if a.contend == nil {
+			tell(true)
+			return
+		}
+		a.contend(word, score, tell)
+	}
 	if *c.WakeSound {
 		c.Turn.WakeSound = audio.WakeTone()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"bellbird/audio/malgo"
 	"bellbird/gpio"
+	"bellbird/mqtt"
 	"bellbird/pipeline"
 	"bellbird/prompt"
 	"bellbird/stt/pocketsphinx"
@@ -48,6 +49,7 @@ type Config struct {
 	API     API     `toml:"api"`
 	Store   Memory  `toml:"store"`
 
+	MQTT  mqtt.Options `toml:"mqtt"`
 	Body  gpio.Options `toml:"body"`
 	Debug Debug        `toml:"debug"`
 

@@ -47,6 +47,12 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 				a.close()
 				return &usageError{err}
 			}
+			home, err := a.joinHome(c, log)
+			if err != nil {
+				a.close()
+				return &usageError{err}
+			}
+			more = append(more, home...)
 			if out, ok := cmd.OutOrStdout().(*os.File); show || ok && term.IsTerminal(int(out.Fd())) {
 				v := viewer(a, a.clock, false, cmd.OutOrStdout())
 				defer v.close()
