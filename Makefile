@@ -56,6 +56,7 @@ nocgo:
 # recognised again in the recordings.
 smoke: build
 	BELLBIRD_BINARY=$(CURDIR)/build/bellbird go test -count=1 -run 'TestDemoIsHeard|TestRunOnPulseAudio' -v ./cmd/appliance
+	go test -count=1 -run OnPulse ./audio/malgo
 
 # What takes long: ten hours' worth of hostile plugins on the virtual clock and two minutes on the real one, and a
 # thousand crashes of the store.

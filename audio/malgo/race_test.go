@@ -1,0 +1,5 @@
+//go:build race
+
+package malgo_test
+
+const underRace = true
