@@ -8,7 +8,8 @@ STATICCHECK := 0.8.2
 # Go, Python and compilers of the machine, or what setup.sh put into build/.
 export PATH := $(PATH):$(CURDIR)/build/go/bin
 export GOTOOLCHAIN := local
-export GOFLAGS := -buildvcs=false
+# The same flags for all, so that what is compiled once serves all.
+export GOFLAGS := -buildvcs=false -trimpath
 
 DEMO_FLAGS ?=
 
@@ -21,7 +22,7 @@ test: setup-test fmt vet lint tidy race nocgo arm64 armv7 smoke verify-units
 	@echo "make test: all passed"
 
 build: setup
-	go build -trimpath -ldflags '$(LDFLAGS)' -o build/bellbird ./cmd/appliance
+	go build -ldflags '$(LDFLAGS)' -o build/bellbird ./cmd/appliance
 
 setup models:
 	@deploy/dev/setup.sh demo
@@ -71,7 +72,7 @@ soak: build
 
 arm64 armv7: setup-test
 	deploy/sysroot.sh $(DEBIAN_$@) build/sysroot/$(DEBIAN_$@)
-	CGO_ENABLED=1 GOOS=linux $(ENV_$@) go build -trimpath -ldflags '$(LDFLAGS)' -o build/bellbird-$@ ./cmd/appliance
+	CGO_ENABLED=1 GOOS=linux $(ENV_$@) go build -ldflags '$(LDFLAGS)' -o build/bellbird-$@ ./cmd/appliance
 
 DEBIAN_arm64 := arm64
 ENV_arm64 := GOARCH=arm64 CC=aarch64-linux-gnu-gcc \

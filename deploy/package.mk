@@ -17,7 +17,7 @@ DEB_DIR := build/deb
 
 # Without a cross compiler: on a machine of this architecture.
 amd64: setup-test
-	CGO_ENABLED=1 GOOS=linux GOARCH=amd64 go build -trimpath -ldflags '$(LDFLAGS)' -o build/bellbird-amd64 ./cmd/appliance
+	CGO_ENABLED=1 GOOS=linux GOARCH=amd64 go build -ldflags '$(LDFLAGS)' -o build/bellbird-amd64 ./cmd/appliance
 
 deb: deb-amd64 deb-arm64 deb-armhf checksums
 
