@@ -266,13 +266,14 @@ func benchStart(ctx context.Context, c Config) ([]figure, error) {
 	}
 	defer os.RemoveAll(dir)
 	config := filepath.Join(dir, "config.toml")
-	if err := os.WriteFile(config, []byte("[sound]\nbackend = \"null\"\n"), 0o600); err != nil {
+	text := fmt.Sprintf("[sound]\nbackend = \"null\"\n[api]\nsocket = %q\n", filepath.Join(dir, "socket"))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	var starts []time.Duration
 	var resident int
 	for i := range 5 {
-		cmd := exec.CommandContext(ctx, self, "run", "--config", config, "--models", strings.Join(c.Wake.ModelDirs, ","))
+		cmd := exec.CommandContext(ctx, self, "run", "--config", config, "--state", filepath.Join(dir, "state"), "--models", strings.Join(c.Wake.ModelDirs, ","))
 		stderr, err := cmd.StderrPipe()
 		if err != nil {
 			return nil, err
@@ -284,7 +285,7 @@ func benchStart(ctx context.Context, c Config) ([]figure, error) {
 		listening := false
 		lines := bufio.NewScanner(stderr)
 		for !listening && lines.Scan() {
-			listening = strings.Contains(lines.Text(), "msg=listening")
+			listening = strings.Contains(lines.Text(), `msg="sound device opened"`) && strings.Contains(lines.Text(), "side=microphone")
 		}
 		starts = append(starts, time.Since(began))
 		if i == 0 && listening {
