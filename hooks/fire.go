@@ -45,7 +45,7 @@ func (f *fire) call(parent context.Context) Trace {
 	f.committed = f.event.clone()
 	f.trace = make(Trace, len(f.handlers))
 	for i, h := range f.handlers {
-		f.trace[i] = Call{Plugin: h.Plugin, Point: f.point.Name, Outcome: NotReached}
+		f.trace[i] = Call{Plugin: h.Plugin, Point: f.point.Name, Outcome: NotReached, Private: *f.event.ChatPrivate}
 	}
 	if now := time.Now(); !f.ctx.over(now) {
 		f.wait(now)
@@ -193,7 +193,9 @@ func (f *fire) returned(i int, own *Event, captured bool, took time.Duration, er
 		c.Outcome, c.Err = Failed, err
 		// What it says may be what was said to the appliance, which is not for logs. It is in the trace.
 		f.runner.o.Logger.Warn("hook failed", "plugin", h.Plugin, "point", h.Point)
-		f.runner.o.Logger.Debug("hook failed", "plugin", h.Plugin, "point", h.Point, "err", err)
+		if !c.Private {
+			f.runner.o.Logger.Debug("hook failed", "plugin", h.Plugin, "point", h.Point, "err", err)
+		}
 		return false
 	}
 	c.Outcome = Committed

@@ -12,6 +12,7 @@ type Call struct {
 	Outcome Outcome
 	Took    time.Duration
 	Err     error // of one that failed
+	Private bool  // it was about a private chat, and so is what Err says
 }
 
 // An Outcome is what became of a handler in a fire.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -161,5 +162,25 @@ func TestVoiceMatchSeesEarlierChanges(t *testing.T) {
 	r.Fire(t.Context(), "pre_chat", &hooks.Event{Input: "pay Help by Beatles"})
 	if got := fmt.Sprint(captures); got != "[play Help by Beatles Help Beatles]" {
 		t.Errorf("captures %v", got)
+	}
+}
+
+// What a handler says of a private chat when it fails is in the trace, marked, and not in the log.
+func TestErrorsOfPrivateChats(t *testing.T) {
+	for _, private := range []bool{true, false} {
+		var logged strings.Builder
+		r := hooks.New(hooks.Options{
+			Private: func(context.Context, *string) (string, bool, error) { return "diary", private, nil },
+			Logger:  slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		})
+		register(t, r, hooks.Handler{Plugin: "p", Point: "pre_chat", Func: func(_ context.Context, e *hooks.Event) error {
+			return errors.New(e.Input)
+		}})
+		r.SetAware("p", true)
+		trace := r.Fire(t.Context(), "pre_chat", &hooks.Event{Input: "my secret"})
+		r.Close()
+		if trace[0].Private != private || trace[0].Err == nil || strings.Contains(logged.String(), "secret") == private {
+			t.Errorf("private %v: %+v, logged %q", private, trace, logged.String())
+		}
 	}
 }

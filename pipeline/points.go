@@ -29,14 +29,19 @@ func (t *turn) fire(ctx context.Context, point string, e *hooks.Event, budget ti
 	t.traceMu.Lock()
 	defer t.traceMu.Unlock()
 	for _, c := range trace {
-		call := event.HookCall{
-			Point: c.Point, Plugin: c.Plugin, Outcome: string(c.Outcome), Took: event.Millis(c.Took), Began: t.since() - event.Millis(c.Took),
-		}
-		if c.Err != nil {
-			call.Error = c.Err.Error()
-		}
+		call := HookCall(c)
+		call.Began = t.since() - call.Took
 		t.trace = append(t.trace, call)
 	}
+}
+
+// HookCall is the fact of a handler's call. Began is zero. What a handler said of a private chat is left out.
+func HookCall(c hooks.Call) event.HookCall {
+	call := event.HookCall{Point: c.Point, Plugin: c.Plugin, Outcome: string(c.Outcome), Took: event.Millis(c.Took)}
+	if c.Err != nil && !c.Private {
+		call.Error = c.Err.Error()
+	}
+	return call
 }
 
 // stamp says which chat a fire is about. The runner finds out whether that is private, each time, since it may become so

@@ -17,6 +17,7 @@ import (
 	"bellbird/event"
 	"bellbird/hooks"
 	"bellbird/internal/run"
+	"bellbird/pipeline"
 	"bellbird/plugins"
 )
 
@@ -161,7 +162,7 @@ type counts struct {
 // maxTally bounds the tally, since plugins may fire points of their own.
 const maxTally = 4096
 
-// count adds a trace. It is told on the bus too, if anybody may want to follow it.
+// count adds a trace.
 func (t *tally) count(trace hooks.Trace) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,7 +183,9 @@ func (t *tally) count(trace hooks.Trace) {
 		case hooks.Committed:
 		case hooks.Failed:
 			n.failures++
-			n.last = c.Err
+			if !c.Private {
+				n.last = c.Err
+			}
 		case hooks.Missed:
 			n.misses++
 		default:
@@ -218,18 +221,10 @@ func (a *appliance) watchHooks() func(hooks.Trace) {
 		a.tally.count(trace)
 		fired := event.HookFired{At: a.clock.Now(), Calls: make([]event.HookCall, len(trace))}
 		for i, c := range trace {
-			fired.Calls[i] = hookCall(c)
+			fired.Calls[i] = pipeline.HookCall(c)
 		}
 		a.bus.Publish(fired)
 	}
-}
-
-func hookCall(c hooks.Call) event.HookCall {
-	call := event.HookCall{Point: c.Point, Plugin: c.Plugin, Outcome: string(c.Outcome), Took: event.Millis(c.Took)}
-	if c.Err != nil {
-		call.Error = c.Err.Error()
-	}
-	return call
 }
 
 // pathf is a path of the API, with names of any characters in it.

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"bellbird/audio"
 	"bellbird/audio/audiotest"
 	"bellbird/clock"
+	"bellbird/event"
+	"bellbird/hooks"
 	"bellbird/plugins/worker"
 )
 
@@ -249,5 +253,29 @@ func TestPluginCommands(t *testing.T) {
 	h = live(t, dir)
 	if out := h.does(0, "", "ask", "what", "time", "is", "it"); strings.Contains(out, "Cheers") {
 		t.Error(out)
+	}
+}
+
+// What plugins say of private chats reaches neither the list nor who follows the hooks.
+func TestTallyKeepsPrivateErrors(t *testing.T) {
+	a := &appliance{clock: clock.System, bus: new(event.Bus)}
+	facts := a.bus.Subscribe(10)
+	told := a.watchHooks()
+	said := errors.New("my secret")
+	told(hooks.Trace{{Plugin: "p", Point: "pre_chat", Outcome: hooks.Failed, Err: said, Private: true}})
+	if h := a.tally.hook("p", "pre_chat"); h.Failures != 1 || h.Error != "" {
+		t.Errorf("private: %+v", h)
+	}
+	told(hooks.Trace{{Plugin: "p", Point: "pre_chat", Outcome: hooks.Failed, Err: said}})
+	if h := a.tally.hook("p", "pre_chat"); h.Failures != 2 || h.Error != "my secret" {
+		t.Errorf("%+v", h)
+	}
+	facts.Close()
+	var errs []string
+	for f := range facts.C {
+		errs = append(errs, f.(event.HookFired).Calls[0].Error)
+	}
+	if !slices.Equal(errs, []string{"", "my secret"}) {
+		t.Errorf("told %q", errs)
 	}
 }
