@@ -125,13 +125,16 @@ func New(o Options) *Loader {
 // ErrUnknown is returned for the name of a plugin that isn't there.
 var ErrUnknown = errors.New("there is no such plugin")
 
-// Scan finds the plugins in both directories, in alphabetical order, and loads those that are enabled. What is wrong
-// with one is in its Info, and stops no other.
+// Scan finds the plugins in both directories, in alphabetical order, and loads those that are enabled; those that are not
+// there any more it unloads. What is wrong with one is in its Info, and stops no other.
 func (l *Loader) Scan(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.readChoice(); err != nil {
 		return err
+	}
+	for name := range l.plugins {
+		l.dropIfGone(name)
 	}
 	loaded := l.takeBuiltin(ctx)
 	for _, band := range []hooks.Band{hooks.System, hooks.User} {
@@ -151,6 +154,21 @@ func (l *Loader) Scan(ctx context.Context) error {
 	}
 	l.ready(ctx, loaded, "scan")
 	return nil
+}
+
+// dropIfGone unloads a plugin whose directory is not there any more, and reports whether it did.
+func (l *Loader) dropIfGone(name string) bool {
+	p := l.plugins[name]
+	if p.Dir == "" {
+		return false // it is built in
+	}
+	if _, err := os.Stat(filepath.Join(p.Dir, manifestName)); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	l.o.Logger.Info("plugin is gone", "plugin", name)
+	l.unload(p)
+	delete(l.plugins, name)
+	return true
 }
 
 // takeBuiltin takes in what comes with the program, and returns how many of them were loaded.

@@ -84,6 +84,47 @@ func (r *rig) info(t *testing.T, name string) plugins.Info {
 	return plugins.Info{}
 }
 
+// watched makes the user's directory, so that it can be watched, and returns the reasons of plugins_ready as they come.
+func (r *rig) watched(t *testing.T) <-chan string {
+	t.Helper()
+	if err := os.MkdirAll(r.o.UserDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan string, 10)
+	if err := r.runner.Register(hooks.Handler{Plugin: "test", Point: "plugins_ready", Func: func(_ context.Context, e *hooks.Event) error {
+		ready <- e.Metadata["reason"].(string)
+		return nil
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	return ready
+}
+
+// A second scan finds what came and drops what went, and a plugin of the system takes its place again.
+func TestScanAgain(t *testing.T) {
+	r := newRig(t)
+	write(t, filepath.Join(r.o.SystemDir, "a"), appender("a", ""))
+	mine := write(t, filepath.Join(r.o.UserDir, "a"), appender("a", ""))
+	gone := write(t, filepath.Join(r.o.UserDir, "gone"), appender("gone", ""))
+	r.scan(t)
+	if i := r.info(t, "a"); i.Band != hooks.User || !r.info(t, "gone").Loaded {
+		t.Fatalf("%+v", r.List())
+	}
+	for _, dir := range []string{mine, gone} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(r.o.UserDir, "new"), appender("new", ""))
+	r.scan(t)
+	if i := r.info(t, "a"); i.Band != hooks.System || !i.Loaded || !r.info(t, "new").Loaded || len(r.List()) != 2 {
+		t.Errorf("%+v", r.List())
+	}
+	if got := r.fire(t, "post_stt", "x"); got != "x a new" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestScan(t *testing.T) {
 	r := newRig(t)
 	write(t, filepath.Join(r.o.SystemDir, "b"), appender("b", ""))
@@ -280,16 +321,7 @@ func TestScaffold(t *testing.T) {
 // A plugin that is written, changed, broken and removed while the appliance runs.
 func TestWatch(t *testing.T) {
 	r := newRig(t)
-	if err := os.MkdirAll(r.o.UserDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	ready := make(chan string, 10)
-	if err := r.runner.Register(hooks.Handler{Plugin: "test", Point: "plugins_ready", Func: func(_ context.Context, e *hooks.Event) error {
-		ready <- e.Metadata["reason"].(string)
-		return nil
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	ready := r.watched(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	await := func(want string) {

@@ -139,18 +139,12 @@ func (l *Loader) refresh(ctx context.Context, dir string) {
 			name = n
 		}
 	}
-	_, err := os.Stat(filepath.Join(dir, manifestName))
-	gone := errors.Is(err, fs.ErrNotExist)
-	if name != "" && gone {
-		l.o.Logger.Info("plugin is gone", "plugin", name)
-		l.unload(l.plugins[name])
-		delete(l.plugins, name)
-	}
+	gone := name != "" && l.dropIfGone(name)
 	l.mu.Unlock()
 	switch {
 	case gone:
 	case name == "":
-		l.add(ctx, dir)
+		l.add(ctx, dir) // unless there is none
 	default:
 		if err := l.Reload(ctx, name); err == nil { // an error was logged, and the old version goes on
 			l.o.Logger.Info("plugin loaded again", "plugin", name)

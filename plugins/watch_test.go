@@ -6,23 +6,12 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"bellbird/hooks"
 )
 
 // A plugin that is a link to another place, where it is changed; then the link leads to a third place.
 func TestWatchLinkedPlugin(t *testing.T) {
 	r := newRig(t)
-	if err := os.MkdirAll(r.o.UserDir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	ready := make(chan string, 10)
-	if err := r.runner.Register(hooks.Handler{Plugin: "test", Point: "plugins_ready", Func: func(_ context.Context, e *hooks.Event) error {
-		ready <- e.Metadata["reason"].(string)
-		return nil
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	ready := r.watched(t)
 	await := func(want, input string) {
 		t.Helper()
 		select {
