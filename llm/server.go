@@ -11,6 +11,7 @@ import (
 	"iter"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -117,8 +118,22 @@ func (e *redirectError) Error() string {
 	return "the server redirects to " + e.to + ": set base_url to where the API really is"
 }
 
-// Key returns the key, or "" if none is configured. Every error is a NoKey.
-func (s *Server) Key() (string, error) {
+// Check returns the address of the API, or what is wrong with the options. example is an address as it should be.
+func (s *Server) Check(example string) (*url.URL, error) {
+	u, err := url.Parse(s.BaseURL)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("base_url: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, fmt.Errorf("base_url = %q: it must be like %s", s.BaseURL, example)
+	case s.Model == "":
+		return nil, errors.New("no model is set: name one that the server has")
+	}
+	return u, nil
+}
+
+// Key returns the key, or "" if none is configured, which is an error if it is required. Every error is a NoKey.
+func (s *Server) Key(required bool) (string, error) {
 	switch {
 	case s.KeyFile != "":
 		path := s.KeyFile
@@ -133,6 +148,8 @@ func (s *Server) Key() (string, error) {
 		return keyFile(path)
 	case s.KeyEnv != "":
 		return usable(os.Getenv(s.KeyEnv), "environment variable "+s.KeyEnv)
+	case required:
+		return "", &dialog.ModelError{Kind: dialog.NoKey, Err: ErrNoKey}
 	}
 	return "", nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
@@ -40,15 +39,11 @@ func New(o Options) (*Model, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultURL
 	}
-	u, err := url.Parse(o.BaseURL)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("base_url: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("base_url = %q: it must be like %s", o.BaseURL, DefaultURL)
-	case o.Model == "":
-		return nil, errors.New("no model is set: name one that the server has")
-	case o.CacheTTL != "" && o.CacheTTL != "5m" && o.CacheTTL != "1h":
+	u, err := o.Check(DefaultURL)
+	if err != nil {
+		return nil, err
+	}
+	if o.CacheTTL != "" && o.CacheTTL != "5m" && o.CacheTTL != "1h" {
 		return nil, fmt.Errorf("cache_ttl = %q: it is 5m or 1h", o.CacheTTL)
 	}
 	o.SetDefaults()
@@ -63,10 +58,7 @@ func New(o Options) (*Model, error) {
 // context's own as soon as that is done, and otherwise a *dialog.ModelError.
 func (m *Model) Generate(ctx context.Context, req dialog.Request) iter.Seq2[dialog.Delta, error] {
 	return func(yield func(dialog.Delta, error) bool) {
-		key, err := m.o.Key()
-		if err == nil && key == "" && m.own {
-			err = &dialog.ModelError{Kind: dialog.NoKey, Err: llm.ErrNoKey}
-		}
+		key, err := m.o.Key(m.own)
 		if err != nil {
 			yield(dialog.Delta{}, err)
 			return

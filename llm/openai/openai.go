@@ -12,11 +12,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync/atomic"
 
@@ -52,14 +50,9 @@ func New(o Options) (*Model, error) {
 	if o.BaseURL == "" {
 		o.BaseURL = DefaultURL
 	}
-	u, err := url.Parse(o.BaseURL)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("base_url: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("base_url = %q: it must be like http://localhost:11434/v1", o.BaseURL)
-	case o.Model == "":
-		return nil, errors.New("no model is set: name one that the server has")
+	u, err := o.Check("http://localhost:11434/v1")
+	if err != nil {
+		return nil, err
 	}
 	o.SetDefaults()
 	m := &Model{o: o, own: u.Hostname() == "api.openai.com", client: o.Client(), url: u.JoinPath("chat/completions").String()}
@@ -71,10 +64,7 @@ func New(o Options) (*Model, error) {
 // error is the context's own as soon as that is done, and otherwise a *dialog.ModelError.
 func (m *Model) Generate(ctx context.Context, req dialog.Request) iter.Seq2[dialog.Delta, error] {
 	return func(yield func(dialog.Delta, error) bool) {
-		key, err := m.o.Key()
-		if err == nil && key == "" && m.own {
-			err = &dialog.ModelError{Kind: dialog.NoKey, Err: llm.ErrNoKey}
-		}
+		key, err := m.o.Key(m.own)
 		if err != nil {
 			yield(dialog.Delta{}, err)
 			return
