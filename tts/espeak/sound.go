@@ -28,11 +28,14 @@ type sound struct {
 	mu           sync.Mutex
 	voice        string // "": as configured
 	speed, pitch float64
+	there        map[string]bool // voices that the program was asked for, and has
 }
+
+const maxThere = 100
 
 func newSound(o Options) *sound {
 	o.Voice, o.WordsPerMinute, o.Pitch = cmp.Or(o.Voice, usualVoice), cmp.Or(o.WordsPerMinute, usualPace), cmp.Or(o.Pitch, usualPitch)
-	return &sound{usual: o, speed: 1, pitch: 1}
+	return &sound{usual: o, speed: 1, pitch: 1, there: make(map[string]bool)}
 }
 
 func (s *sound) args() []string {
@@ -57,7 +60,7 @@ func (v *Voice) SetVoice(name string) error {
 	return nil
 }
 
-// check asks the program whether it has a voice.
+// check asks the program whether it has a voice, once: that takes it as long as a word does.
 func (v *Voice) check(name string) error {
 	switch {
 	case name == "":
@@ -65,10 +68,22 @@ func (v *Voice) check(name string) error {
 	case strings.HasPrefix(name, "-"):
 		return fmt.Errorf("voice: %q is not the name of a voice: see %s --voices", name, v.name)
 	}
+	s := v.sound
+	s.mu.Lock()
+	there := s.there[name]
+	s.mu.Unlock()
+	if there {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), v.wait)
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, v.path, "-q", "-v", name, "a").CombinedOutput(); err != nil {
 		return fmt.Errorf("voice: there is no voice %q: see %s --voices (%v: %s)", name, v.name, err, strings.TrimSpace(string(out[:min(len(out), maxFault)])))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.there) < maxThere {
+		s.there[name] = true
 	}
 	return nil
 }
@@ -110,6 +125,6 @@ func (v *Voice) Named(name string) (*Voice, error) {
 	v.sound.mu.Lock()
 	defer v.sound.mu.Unlock()
 	other := *v
-	other.sound = &sound{usual: v.sound.usual, voice: name, speed: v.sound.speed, pitch: v.sound.pitch}
+	other.sound = &sound{usual: v.sound.usual, voice: name, speed: v.sound.speed, pitch: v.sound.pitch, there: make(map[string]bool)}
 	return &other, nil
 }
