@@ -38,6 +38,7 @@ type device interface {
 // An appliance is everything but the device.
 type appliance struct {
 	clock  clock.Clock
+	zone   func() *time.Location // where the user is
 	bus    *event.Bus
 	output *audio.Output
 	timers *timers.Keeper
@@ -74,7 +75,7 @@ type senses struct {
 // assemble builds an appliance, from the engines up to the turn. It starts nothing. What it lacks has to be installed
 // or configured before it makes sense to try again, so every error is a usageError.
 func assemble(c Config, s senses, clk clock.Clock, log *slog.Logger) (*appliance, error) {
-	a := &appliance{clock: clk, bus: new(event.Bus), output: s.output}
+	a := &appliance{clock: clk, bus: new(event.Bus), output: s.output, zone: userZone()}
 	if err := a.wire(c, s, log); err != nil {
 		a.close()
 		return nil, &usageError{err}
@@ -111,7 +112,7 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		return err
 	}
 	a.timers = timers.New(timers.Options{
-		Clock: clk, Bus: a.bus, Ring: ringer(a.output), Records: record{a.store.Bucket("timers"), "all"}, Sane: s.sane, Zone: zone,
+		Clock: clk, Bus: a.bus, Ring: ringer(a.output), Records: record{a.store.Bucket("timers"), "all"}, Sane: s.sane, Zone: a.zone,
 		Logger: log.With("part", "timers"),
 	})
 
@@ -145,7 +146,7 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 	c.Turn.VoiceFor = voices(voice, log)
 	c.Turn.Chats = conversations{a.store}
 	c.Turn.Prompt = systemPrompt(c.Prompt)
-	c.Turn.Ghost = ghosts(rail, clk)
+	c.Turn.Ghost = ghosts(rail, a.localTime)
 	c.Turn.Hooks = a.hooks
 	c.Turn.Output = a.output
 	c.Turn.Bus = a.bus

@@ -36,7 +36,7 @@ type embodiment struct {
 // embody gives the appliance its body. What it needs of the appliance may be made later, but before it runs. spoken is
 // how loud the loudspeaker is, 0 to 1.
 func (a *appliance) embody(o gpio.Options, spoken func() float64, log *slog.Logger) (*embodiment, error) {
-	kept := keep{a.store.Bucket("body"), "muted"}
+	kept := record{a.store.Bucket("body"), "muted"}
 	mute, err := gpio.NewMute(gpio.MuteOptions{
 		Load: kept.loadFlag, Save: kept.saveFlag,
 		Changed: func(e event.MuteChanged) { a.bus.Publish(e) },
@@ -76,23 +76,17 @@ func (e *embodiment) parts() []run.Part {
 	}
 }
 
-// A keep has one record of the store.
-type keep struct {
-	*store.Bucket
-	key string
-}
-
 // loadFlag reads what saveFlag kept; false if nothing was.
-func (k keep) loadFlag() (bool, error) {
-	v, err := k.Get(k.key)
+func (r record) loadFlag() (bool, error) {
+	v, err := r.Load()
 	return bytes.Equal(v, []byte{1}), err
 }
 
-func (k keep) saveFlag(on bool) error {
+func (r record) saveFlag(on bool) error {
 	if on {
-		return k.Put(k.key, []byte{1})
+		return r.Save([]byte{1})
 	}
-	return k.Put(k.key, []byte{0})
+	return r.Save([]byte{0})
 }
 
 // An admission decides which frames of the microphone are heard, before anything else sees them, and knows how loud they

@@ -177,7 +177,7 @@ func TestFlagsAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	k := keep{s.Bucket("body"), "muted"}
+	k := record{s.Bucket("body"), "muted"}
 	for _, want := range []bool{false, true, false} {
 		if want {
 			if err := k.saveFlag(true); err != nil {
@@ -190,7 +190,7 @@ func TestFlagsAreKept(t *testing.T) {
 			t.Errorf("kept %v, error %v", got, err)
 		}
 	}
-	if got, err := (keep{s.Bucket("body"), "other"}).loadFlag(); got || err != nil {
+	if got, err := (record{s.Bucket("body"), "other"}).loadFlag(); got || err != nil {
 		t.Errorf("what was never kept is %v, error %v", got, err)
 	}
 }

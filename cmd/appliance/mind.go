@@ -69,9 +69,8 @@ func (a *appliance) think(c Model, grammar *intents.Set, log *slog.Logger) (pipe
 
 // equip gives the appliance its tools.
 func (a *appliance) equip(c Config, s senses, log *slog.Logger) (err error) {
-	clk := a.clock
-	all := tools.Time(func() time.Time { return localTime(clk) })
-	all = append(all, tools.Sound(loudness{a.output, a.bus, clk})...)
+	all := tools.Time(a.localTime)
+	all = append(all, tools.Sound(loudness{a.output, a.bus, a.clock})...)
 	all = append(all, tools.Stop(func() { a.timers.Silence() }))
 	if s.timers {
 		all = append(all, tools.Timing(timekeeper{a.timers})...)
@@ -114,15 +113,16 @@ func (a *appliance) announce(_ context.Context, text string) error {
 	return nil
 }
 
-// zone is where the user is: as the system is set, also when that is changed while the appliance runs.
-var zone = func() func() *time.Location {
+// userZone tells where the user is: as the system is set, also when that is changed while the appliance runs.
+func userZone() func() *time.Location {
 	if os.Getenv("TZ") != "" {
 		return func() *time.Location { return time.Local }
 	}
 	return clock.NewZone("/etc/localtime").Location
-}()
+}
 
-func localTime(clk clock.Clock) time.Time { return clk.Now().In(zone()) }
+// localTime is the time of day where the user is.
+func (a *appliance) localTime() time.Time { return a.clock.Now().In(a.zone()) }
 
 // settingsOf are the settings of a turn's chat.
 func settingsOf(c pipeline.Chat) store.Settings {
@@ -160,11 +160,11 @@ func (g Ghost) rail(log *slog.Logger) (*ghost.Rail, error) {
 }
 
 // ghosts makes the ghost message of a chat's turn.
-func ghosts(rail *ghost.Rail, clk clock.Clock) func(pipeline.Chat, uint64, []hooks.Contribution) ghost.Message {
+func ghosts(rail *ghost.Rail, now func() time.Time) func(pipeline.Chat, uint64, []hooks.Contribution) ghost.Message {
 	return func(c pipeline.Chat, run uint64, contributions []hooks.Contribution) ghost.Message {
 		s := settingsOf(c)
 		return rail.Message(ghost.Turn{
-			Now: localTime(clk), Number: int(run), Contributions: contributions,
+			Now: now(), Number: int(run), Contributions: contributions,
 			Settings: ghost.Settings{InjectDatetime: s.InjectDatetime, SpiceEnabled: s.SpiceEnabled, GhostContext: s.GhostContext},
 		})
 	}

@@ -94,14 +94,6 @@ func (p *remotePlugins) SetSettings(ctx context.Context, name string, values map
 	return p.client.Do(ctx, http.MethodPut, pathf("/api/plugins/%s/settings", name), values, nil)
 }
 
-// settable are plugins whose settings can be seen and changed.
-type settable interface {
-	Settings(ctx context.Context, name string) (any, error)
-	SetSettings(ctx context.Context, name string, values map[string]any) error
-}
-
-var _, _ settable = (*pluginControl)(nil), (*remotePlugins)(nil)
-
 func pluginSettingsCommand(f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "settings NAME [KEY=VALUE...]",
@@ -111,14 +103,14 @@ have commas between them. Of a plugin that shows itself on some surfaces only, s
 		Args: onlyArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.withPlugins(cmd.Context(), func(p api.Plugins, _ bool) error {
-				return changeSettings(cmd.Context(), cmd.OutOrStdout(), p.(settable), args[0], args[1:])
+				return changeSettings(cmd.Context(), cmd.OutOrStdout(), p, args[0], args[1:])
 			})
 		},
 	}
 }
 
 // changeSettings changes settings as the arguments say, and shows all.
-func changeSettings(ctx context.Context, out io.Writer, s settable, name string, args []string) error {
+func changeSettings(ctx context.Context, out io.Writer, s api.Plugins, name string, args []string) error {
 	all, err := s.Settings(ctx, name)
 	if err != nil {
 		return err
