@@ -74,6 +74,9 @@ func (o Options) Resolve() (Options, error) {
 		names[b.Name] = true
 	}
 
+	if err := o.Night.check(); err != nil {
+		return o, err
+	}
 	if o.Switch.Pin != "" {
 		if err := bounce(&o.Switch.Debounce); err != nil {
 			return o, fmt.Errorf("mute_switch: %w", err)

@@ -16,7 +16,7 @@ type Action string
 // The actions.
 const (
 	None          Action = "none"
-	Listen        Action = "listen" // or stop what is going on: a ringing timer, a turn, an announcement, music
+	Listen        Action = "listen" // or stop what is going on: a ringing timer, a turn, which may be an announcement
 	Stop          Action = "stop"   // the same, without listening if there is nothing to stop
 	ToggleMute    Action = "mute"   // or unmute the microphone
 	TogglePrivate Action = "private"

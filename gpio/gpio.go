@@ -26,6 +26,7 @@ type Options struct {
 	Buttons []Button `toml:"button"`
 	Switch  Switch   `toml:"mute_switch"`
 	Dial    Dial     `toml:"dial"`
+	Night   Night    `toml:"night"`
 
 	Bus  *event.Bus `toml:"-"`
 	Mute *Mute      `toml:"-"` // nil: there is nothing to mute
@@ -35,7 +36,8 @@ type Options struct {
 	Heard  func() float64 `toml:"-"`
 	Spoken func() float64 `toml:"-"`
 
-	Host Host `toml:"-"` // nil: this machine
+	Now  func() time.Time `toml:"-"` // the local time; nil: time.Now
+	Host Host             `toml:"-"` // nil: this machine
 	// Lights shows the ring's frames instead of LEDs. It must not keep them. Nil: those of Ring do.
 	Lights func([]led.Color) error `toml:"-"`
 	Logger *slog.Logger            `toml:"-"` // nil: nothing is logged
@@ -73,6 +75,7 @@ type Switch struct {
 type Body struct {
 	o      Options
 	ring   *ring.Ring
+	dimmer *dimmer
 	report []Status
 	run    []func(context.Context)
 	close  []func()
@@ -91,6 +94,9 @@ func Open(o Options) (*Body, error) {
 	if o.Do == nil {
 		o.Do = func(string, Action) {}
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Host == nil {
 		o.Host = machine{}
 	}
@@ -100,6 +106,10 @@ func Open(o Options) (*Body, error) {
 	b := &Body{o: o}
 	b.openSwitch() // first: while it says mute nothing may be heard
 	b.openRing()
+	b.dimmer = &dimmer{hours: o.Night.Hours, brightness: o.Night.Brightness, now: o.Now, ring: b.ring}
+	if b.HasNight() {
+		b.run = append(b.run, b.dimmer.run)
+	}
 	b.openButtons()
 	b.openDial()
 	return b, nil

@@ -74,6 +74,14 @@ func (f *Facts) Tell(fact event.Fact) {
 		} else {
 			r.Hide(Private)
 		}
+	case event.ProviderSwitched:
+		switch {
+		case e.Kind != "llm":
+		case e.Instead:
+			r.Show(NoServer, Args{}, 0)
+		default:
+			r.Hide(NoServer)
+		}
 	case event.ButtonMoved:
 		if e.Down {
 			r.Show(Touched, Args{}, 0)

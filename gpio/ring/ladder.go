@@ -146,9 +146,9 @@ type Scene struct {
 	Elapsed time.Duration // since the rung began to show
 	Level   float64       // of the voice or the speech, 0 to 1
 	Args    Args
-	Muted   bool // the microphone
-	Private bool // the chat
-	Night   bool // dimmed
+	Muted   bool    // the microphone
+	Private bool    // the chat
+	Night   float64 // how bright it is at night, up to 1; zero: it isn't night
 }
 
 // A claim is what holds a rung.
@@ -164,8 +164,9 @@ func (c *claim) holds(now time.Time) bool {
 
 // A board is who holds which rung.
 type board struct {
-	claims       [rungs]claim
-	muted, night bool
+	claims [rungs]claim
+	muted  bool
+	night  float64 // as of Scene
 }
 
 // hold lets something hold a rung from now on. for_ zero, or more than the rung lasts, is as long as it lasts. What held

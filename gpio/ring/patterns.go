@@ -25,9 +25,10 @@ var muteColor = red.Scale(0.45)
 
 const muteStep = 4
 
-// night is the brightness at night, which mute keeps more of, so that it is always seen.
+// Night is how bright the ring is at night if nobody says otherwise. Mute keeps nightMute of its light at least, so that
+// it is always seen.
 const (
-	night     = 0.4
+	Night     = 0.4
 	nightMute = 0.7
 )
 
@@ -38,9 +39,9 @@ func Draw(dst []led.Color, s Scene) {
 	row := &ladder[s.Rung]
 	if !s.Muted || row.withMute {
 		row.draw(dst, s)
-		if s.Night {
+		if s.Night > 0 {
 			for i, c := range dst {
-				dst[i] = c.Scale(night)
+				dst[i] = c.Scale(s.Night)
 			}
 		}
 	}
@@ -56,8 +57,8 @@ func drawMute(dst []led.Color, s Scene) {
 		step = 1
 	}
 	c := muteColor
-	if s.Night {
-		c = c.Scale(nightMute)
+	if s.Night > 0 {
+		c = c.Scale(max(nightMute, s.Night))
 	}
 	for i := 0; i < len(dst); i += step {
 		dst[i] = c

@@ -97,8 +97,10 @@ func (r *Ring) replace(hide []Rung, rung Rung, a Args) {
 // SetMuted shows whether the microphone is muted, which nothing else can hide.
 func (r *Ring) SetMuted(muted bool) { r.change(func(b *board, _ time.Time) { b.muted = muted }) }
 
-// SetNight dims everything.
-func (r *Ring) SetNight(night bool) { r.change(func(b *board, _ time.Time) { b.night = night }) }
+// SetNight dims everything to a brightness, from nearly 0 to 1. Zero ends the night.
+func (r *Ring) SetNight(brightness float64) {
+	r.change(func(b *board, _ time.Time) { b.night = min(max(brightness, 0), 1) })
+}
 
 // Frames is the number of frames that were sent.
 func (r *Ring) Frames() uint64 { return r.frames.Load() }

@@ -139,7 +139,7 @@ func scene(rnd *rand.Rand) Scene {
 			Left: time.Duration(rnd.Int64N(1e12)), Total: time.Duration(rnd.Int64N(1e12)),
 			Color: led.Color{R: uint8(rnd.UintN(256)), G: 255}, Effect: Effects()[rnd.IntN(3)],
 		},
-		Private: rnd.IntN(2) == 0, Night: rnd.IntN(2) == 0,
+		Private: rnd.IntN(2) == 0, Night: max(0, rnd.Float64()*2-1),
 	}
 }
 
@@ -414,6 +414,9 @@ func TestFacts(t *testing.T) {
 			{event.TurnEnded{Record: event.Record{Outcome: event.Completed}}, 0, Idle},
 			{event.PrivacyChanged{Private: true}, 0, Private},
 			{event.PrivacyChanged{}, 0, Idle},
+			{event.ProviderSwitched{Kind: "tts", Instead: true}, 0, Idle},
+			{event.ProviderSwitched{Kind: "llm", Instead: true}, time.Hour, NoServer},
+			{event.ProviderSwitched{Kind: "llm"}, 0, Idle},
 			{event.MicrophoneFault{}, 0, Deaf},
 			{event.MicrophoneWell{}, 0, Idle},
 			{timer(1, event.TimerSet, time.Minute), 0, Timer},

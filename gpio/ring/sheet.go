@@ -64,14 +64,14 @@ func examples() []example {
 			if r == Listening {
 				e.name, e.scene.Private = "listening, private", true
 				all = append(all, e)
-				e.name, e.scene.Private, e.scene.Night = "listening at night", false, true
+				e.name, e.scene.Private, e.scene.Night = "listening at night", false, Night
 				all = append(all, e)
 			}
 			continue
 		}
 		all = append(all, e)
 	}
-	return append(all, example{"muted at night", Scene{Rung: Idle, Muted: true, Night: true}, time.Second})
+	return append(all, example{"muted at night", Scene{Rung: Idle, Muted: true, Night: Night}, time.Second})
 }
 
 // The sheet's measures, in pixels.

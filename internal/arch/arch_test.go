@@ -28,7 +28,7 @@ var may = map[string][]string{
 	"event":                 {},
 	"intents":               {"dialog"},
 	"ghost":                 {"hooks"},
-	"gpio":                  {"event", "gpio/led", "gpio/ring"},
+	"gpio":                  {"clock", "event", "gpio/led", "gpio/ring"},
 	"gpio/led":              {},
 	"gpio/ring":             {"event", "gpio/led"},
 	"hooks":                 {},
