@@ -39,7 +39,7 @@ func TestReflexes(t *testing.T) {
 				return false
 			}
 		}
-		r.silence, r.announcement, r.music = stop("ringing"), stop("announcement"), stop("music")
+		r.silence = stop("ringing")
 		r.stopTurn, r.listen, r.reset = note("turn"), note("listen"), note("reset")
 		r.private = func() error { note("private")(); return nil }
 		r.louder = func(by int) { note(map[bool]string{true: "louder", false: "softer"}[by > 0])() }
@@ -58,9 +58,9 @@ func TestReflexes(t *testing.T) {
 			done = nil
 		}
 
-		going["ringing"], going["announcement"], going["music"] = true, true, true
+		going["ringing"] = true
 		bus.Publish(event.StateChanged{To: event.Speaking})
-		for _, want := range []string{"ringing", "turn", "announcement", "music", "listen"} {
+		for _, want := range []string{"ringing", "turn", "listen"} {
 			r.do("", gpio.Listen)
 			expect("press", want)
 			if want == "turn" {

@@ -18,6 +18,7 @@ import (
 	"bellbird/audio/audiotest"
 	"bellbird/clock"
 	"bellbird/event"
+	"bellbird/gpio"
 	"bellbird/hooks"
 	"bellbird/plugins/worker"
 )
@@ -47,6 +48,8 @@ type home struct {
 	t      *testing.T
 	config string
 	stop   func()
+	body   *embodiment
+	ended  chan error // when it ends by itself
 }
 
 // live runs an appliance that keeps its things in dir.
@@ -66,7 +69,7 @@ func live(t *testing.T, dir string) *home {
 	c.Store.ScryptN = 1024 // as fast as a test should be
 	virtual := clock.NewVirtual(time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC))
 	output := audio.NewOutput(0)
-	a, err := assemble(c, senses{timers: true, lasting: true, output: output}, virtual, slog.New(slog.DiscardHandler))
+	a, err := assemble(c, senses{timers: true, lasting: true, output: output, body: func(o gpio.Options) gpio.Options { return o }}, virtual, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +79,7 @@ func live(t *testing.T, dir string) *home {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
+	h.body, h.ended = a.body, done
 	go func() { // its time passes quickly, but not as fast as the machine can: a moment of ours must not be an hour of its
 		for ctx.Err() == nil {
 			brake := virtual.Work()
@@ -84,7 +88,7 @@ func live(t *testing.T, dir string) *home {
 		}
 	}()
 	go func() {
-		done <- a.run(ctx, deafDevice{audiotest.NewRoom(audiotest.RoomOptions{Output: output}), virtual}, socket)
+		done <- a.run(ctx, deafDevice{audiotest.NewRoom(audiotest.RoomOptions{Output: output}), virtual}, socket, a.resetting(c, slog.New(slog.DiscardHandler)))
 	}()
 	stopped := false
 	h.stop = func() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bellbird/clock"
+	"bellbird/event"
 	"bellbird/ghost"
 	"bellbird/hooks"
 	"bellbird/intents"
@@ -58,6 +59,7 @@ func (a *appliance) think(c Model, grammar *intents.Set, log *slog.Logger) (pipe
 		Primary: remote, PrimaryName: c.Kind, Second: local, SecondName: "offline", Deadline: c.FallbackAfter,
 		OnSwitch: func(name string) {
 			log.Warn("another model answers now", "model", name)
+			a.bus.Publish(event.ProviderSwitched{At: time.Now(), Kind: "llm", Name: name, Instead: name == "offline"})
 			a.hooks.Fire(context.Background(), "provider_switched", &hooks.Event{Metadata: map[string]any{"kind": "llm", "provider": name}})
 		},
 	})

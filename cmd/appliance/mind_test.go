@@ -216,8 +216,10 @@ func TestLocalFirstAndFallback(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := llmtest.NewOpenAI(llmtest.Answer())
-	a := &appliance{hooks: hooks.New(hooks.Options{})}
+	a := &appliance{hooks: hooks.New(hooks.Options{}), bus: new(event.Bus)}
 	defer a.hooks.Close()
+	facts := a.bus.Subscribe(8)
+	defer facts.Close()
 	switched := make(chan string, 10)
 	err = a.hooks.Register(hooks.Handler{Plugin: "p", Point: "provider_switched", Func: func(_ context.Context, e *hooks.Event) error {
 		switched <- fmt.Sprint(e.Metadata["kind"], " ", e.Metadata["provider"])
@@ -282,6 +284,9 @@ func TestLocalFirstAndFallback(t *testing.T) {
 	}
 	if got := <-switched; got != "llm offline" {
 		t.Errorf("switched to %q", got)
+	}
+	if f, ok := (<-facts.C).(event.ProviderSwitched); !ok || f.Kind != "llm" || f.Name != "offline" || !f.Instead {
+		t.Errorf("the fact is %+v", f)
 	}
 
 	c.Model.Kind = "oracle"

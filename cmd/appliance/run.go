@@ -38,6 +38,9 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 				return err
 			}
 			log := f.logger(slog.LevelInfo)
+			if err := resetIfAsked(c, log); err != nil {
+				return err
+			}
 			a, err := assemble(c, senses{ears: true, timers: true, lasting: true, body: func(o gpio.Options) gpio.Options { return o }, sane: clock.Known}, clock.System, log)
 			if err != nil {
 				return err
@@ -53,6 +56,7 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 				return &usageError{err}
 			}
 			more = append(more, home...)
+			more = append(more, a.resetting(c, log))
 			if out, ok := cmd.OutOrStdout().(*os.File); show || ok && term.IsTerminal(int(out.Fd())) {
 				v := viewer(a, a.clock, false, cmd.OutOrStdout())
 				defer v.close()
