@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -27,10 +28,26 @@ type Attempt struct {
 // nobody wants more; the attempt then returns.
 func (a *Attempt) Yield(d dialog.Delta) bool { return a.yield(d) }
 
-// Do sends the request of an attempt, by next, and looks at the response first: an error becomes a *Fault whatever its
-// form, and what is no stream is refused. The body of what it returns is bounded.
-func (a *Attempt) Do(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
-	res, err := next(r)
+// NewRequest returns the HTTP request that posts body as JSON and wants a stream. What can't be JSON is a BadRequest.
+func NewRequest(ctx context.Context, url string, body any) (*http.Request, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, &dialog.ModelError{Kind: dialog.BadRequest, Err: err} // a temperature that is no number
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream, application/json") // the latter for errors
+	r.Header.Set("User-Agent", "bellbird")
+	return r, nil
+}
+
+// Do sends the request of an attempt and looks at the response first: an error becomes a *Fault whatever its form, and
+// what is no stream is refused. The body of what it returns is bounded.
+func (a *Attempt) Do(client *http.Client, r *http.Request) (*http.Response, error) {
+	res, err := client.Do(r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,11 +1,8 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
 
 	"bellbird/dialog"
 	"bellbird/llm"
@@ -19,7 +16,7 @@ type answer struct {
 	spoke bool // there was text
 	calls int
 	call  *partial // nil: none is being written
-	stop  anthropic.StopReason
+	stop  string   // why the model ended; "" not yet
 	usage dialog.Usage
 }
 
@@ -31,18 +28,16 @@ type partial struct {
 }
 
 // add takes in an event. It reports false when the answer has ended or nobody wants more.
-func (a *answer) add(e anthropic.MessageStreamEventUnion) (more bool, err error) {
+func (a *answer) add(e event) (more bool, err error) {
 	switch e.Type {
+	case "ping": // it is of the connection, not of the model
+		return true, nil
 	case "message_start":
-		u := e.Message.Usage
-		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+		a.count(e.Message.Usage)
 	case "content_block_start":
 		b := e.ContentBlock
 		if b.Type == "tool_use" {
-			a.call = &partial{id: b.ID, name: b.Name}
-			if input, err := json.Marshal(b.Input); err == nil {
-				a.call.input = string(input)
-			}
+			a.call = &partial{id: b.ID, name: b.Name, input: string(b.Input)}
 		}
 		return a.text(b.Text), nil
 	case "content_block_delta":
@@ -55,8 +50,7 @@ func (a *answer) add(e anthropic.MessageStreamEventUnion) (more bool, err error)
 		return a.called()
 	case "message_delta":
 		a.stop = e.Delta.StopReason
-		u := e.Usage
-		a.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens)
+		a.count(e.Usage)
 	case "message_stop":
 		return false, a.end()
 	}
@@ -89,20 +83,20 @@ func (a *answer) called() (more bool, err error) {
 }
 
 // count takes in figures, of which the later are the more complete. The API counts what was cached beside the input.
-func (a *answer) count(input, read, written, output int64) {
-	a.usage.CacheRead = max(a.usage.CacheRead, int(read))
-	a.usage.CacheWritten = max(a.usage.CacheWritten, int(written))
-	a.usage.Input = max(a.usage.Input, int(input+read+written))
-	a.usage.Output = max(a.usage.Output, int(output))
+func (a *answer) count(u usage) {
+	a.usage.CacheRead = max(a.usage.CacheRead, u.CacheRead)
+	a.usage.CacheWritten = max(a.usage.CacheWritten, u.CacheWritten)
+	a.usage.Input = max(a.usage.Input, u.Input+u.CacheRead+u.CacheWritten)
+	a.usage.Output = max(a.usage.Output, u.Output)
 }
 
 func (a *answer) end() error {
 	switch {
-	case a.stop == anthropic.StopReasonRefusal:
+	case a.stop == "refusal":
 		return &dialog.ModelError{Kind: dialog.Refused, Err: errors.New("the model refuses")}
-	case a.stop == anthropic.StopReasonModelContextWindowExceeded && !a.spoke && a.calls == 0:
+	case a.stop == "model_context_window_exceeded" && !a.spoke && a.calls == 0:
 		return &dialog.ModelError{Kind: dialog.ContextTooLong, Err: errors.New("the context window is full")}
-	case a.stop == anthropic.StopReasonMaxTokens && !a.spoke && a.calls == 0:
+	case a.stop == "max_tokens" && !a.spoke && a.calls == 0:
 		return &dialog.ModelError{Kind: dialog.CutOff, Err: errors.New("max_tokens went into thoughts: raise it")}
 	}
 	a.attempt.Yield(dialog.Delta{Usage: &a.usage})

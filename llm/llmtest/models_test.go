@@ -135,7 +135,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "sk-elsewhere") // what the SDKs would take by themselves
+	t.Setenv("OPENAI_API_KEY", "sk-elsewhere") // what the makers' own programs would take
 	t.Setenv("ANTHROPIC_API_KEY", "sk-elsewhere")
 	t.Setenv("TEST_KEY", "sk-env")
 	dir := t.TempDir()

@@ -10,7 +10,6 @@ package openai
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -81,30 +80,31 @@ func (m *Model) Generate(ctx context.Context, req dialog.Request) iter.Seq2[dial
 }
 
 func (m *Model) attempt(ctx context.Context, a *llm.Attempt, req dialog.Request, key string) error {
-	post, err := m.post(ctx, req, key)
+	post, err := llm.NewRequest(ctx, m.url, m.request(req))
 	if err != nil {
 		return err
 	}
-	res, err := a.Do(post, m.client.Do)
+	if key != "" {
+		post.Header.Set("Authorization", "Bearer "+key)
+	}
+	res, err := a.Do(m.client, post)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
 	ans := answer{attempt: a, req: req}
-	for s := newStream(res.Body); ; {
-		data, err := s.next()
-		switch {
-		case err == io.EOF:
-			return ans.end()
-		case err != nil:
-			return err
-		case bytes.HasPrefix(data, []byte("[DONE]")):
+	for s := llm.NewStream(res.Body); ; {
+		data, err := s.Next()
+		if err == nil && bytes.HasPrefix(data, []byte("[DONE]")) {
 			ans.done = true
 			return ans.end()
 		}
-		c, err := parse(data)
+		var c chunk
+		if err == nil {
+			err = s.Decode(&c)
+		}
 		switch {
-		case err != nil && s.cut:
+		case err == io.EOF:
 			return ans.end()
 		case err != nil:
 			return err
@@ -114,25 +114,6 @@ func (m *Model) attempt(ctx context.Context, a *llm.Attempt, req dialog.Request,
 			return nil
 		}
 	}
-}
-
-// post makes the HTTP request.
-func (m *Model) post(ctx context.Context, req dialog.Request, key string) (*http.Request, error) {
-	body, err := json.Marshal(m.request(req))
-	if err != nil {
-		return nil, &dialog.ModelError{Kind: dialog.BadRequest, Err: err} // a temperature that is no number
-	}
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, m.url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	post.Header.Set("Content-Type", "application/json")
-	post.Header.Set("Accept", "text/event-stream, application/json") // the latter for errors
-	post.Header.Set("User-Agent", "bellbird")
-	if key != "" {
-		post.Header.Set("Authorization", "Bearer "+key)
-	}
-	return post, nil
 }
 
 // adapt looks for a field that the server refuses and reports whether the request is worth another try without it.

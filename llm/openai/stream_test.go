@@ -1,11 +1,7 @@
 package openai_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -19,58 +15,14 @@ import (
 	"bellbird/llm/openai"
 )
 
-// A body is the transport to a server that answers every request with it.
-type body struct {
-	io.Reader
-	closed bool
+func behind(r http.RoundTripper) (llm.Model, error) {
+	return openai.New(openai.Options{Server: llm.Server{BaseURL: "http://server/v1", Model: "test", Retries: -1, Transport: r}})
 }
 
-func (b *body) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: b, Request: r}, nil
-}
-
-func (b *body) Close() error {
-	b.closed = true
-	return nil
-}
-
-// read asks for an answer that comes from r, and returns it in one line: text, calls, usage and the kind of its error.
+// read is what comes of a stream, as llmtest.Read writes it.
 func read(t *testing.T, r io.Reader) string {
 	t.Helper()
-	b := &body{Reader: r}
-	m, err := openai.New(openai.Options{Server: llm.Server{BaseURL: "http://server/v1", Model: "test", Retries: -1, Transport: b}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req := dialog.Request{Messages: []dialog.Message{{Role: dialog.User, Content: "Well?"}}}
-	var out strings.Builder
-	var failed error
-	for d, err := range m.Generate(context.Background(), req) {
-		if failed != nil {
-			t.Fatal("something came after an error")
-		}
-		out.WriteString(d.Text)
-		if c := d.Call; c != nil {
-			if !json.Valid(c.Arguments) {
-				t.Errorf("the arguments of %q are %q", c.Name, c.Arguments)
-			}
-			fmt.Fprintf(&out, " [%s:%s %s]", c.ID, c.Name, c.Arguments)
-		}
-		if d.Usage != nil {
-			fmt.Fprintf(&out, " %d+%d", d.Usage.Input, d.Usage.Output)
-		}
-		if failed = err; err != nil {
-			e := new(dialog.ModelError)
-			if !errors.As(err, &e) {
-				t.Fatalf("%v is no ModelError", err)
-			}
-			fmt.Fprintf(&out, " (%s)", e.Kind)
-		}
-	}
-	if !b.closed {
-		t.Error("the body is still open")
-	}
-	return out.String()
+	return llmtest.Read(t, behind, r)
 }
 
 func TestStream(t *testing.T) {
@@ -140,21 +92,7 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(hi + calls + end + `data: {"usage":{"prompt_tokens":7}}` + "\n\ndata: [DONE]\n\n"))
 	f.Add([]byte(": at work\r\n\r\nevent: x\r\ndata:{\"choices\":\r\ndata:[]}\r\n\r\n" + hi))
 	f.Add([]byte(hi + `data: {"error":{"message":"overloaded"}}` + "\n\n"))
-	f.Fuzz(func(t *testing.T, stream []byte) {
-		want := read(t, bytes.NewReader(stream))
-		if got := read(t, iotest.OneByteReader(bytes.NewReader(stream))); got != want {
-			t.Errorf("byte by byte it is %q, at once %q", got, want)
-		}
-		if got := read(t, iotest.DataErrReader(bytes.NewReader(stream))); got != want {
-			t.Errorf("with the end in the last read it is %q, else %q", got, want)
-		}
-		if bytes.ContainsRune(stream, '\r') {
-			return
-		}
-		if got := read(t, bytes.NewReader(bytes.ReplaceAll(stream, []byte("\n"), []byte("\r\n")))); got != want {
-			t.Errorf("with CRLF it is %q, with LF %q", got, want)
-		}
-	})
+	f.Fuzz(func(t *testing.T, stream []byte) { llmtest.ReadInPieces(t, behind, stream) })
 }
 
 func TestRequest(t *testing.T) {
