@@ -137,6 +137,10 @@ func isPrivate(s *store.Store) func() bool {
 
 // reportBody prints what there is of the body, and returns how many parts don't work.
 func reportBody(o gpio.Options, line func(what, found string, err error), skip func(what, why string)) error {
+	var err error
+	if o.Mute, err = gpio.NewMute(gpio.MuteOptions{}); err != nil { // for the switch to have something to mute
+		return err
+	}
 	b, err := gpio.Open(o)
 	if err != nil {
 		return err

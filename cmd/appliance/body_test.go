@@ -12,6 +12,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	pin "periph.io/x/conn/v3/gpio"
+	"periph.io/x/conn/v3/gpio/gpiotest"
+	"periph.io/x/conn/v3/spi"
+
 	"bellbird/audio"
 	"bellbird/event"
 	"bellbird/gpio"
@@ -253,6 +257,15 @@ func TestRingCommand(t *testing.T) {
 	}
 }
 
+// onePin is a host that has whatever pin it is asked for, and no SPI.
+type onePin struct{}
+
+func (onePin) Pin(name string) (pin.PinIO, error) {
+	return &gpiotest.Pin{N: name, EdgesChan: make(chan pin.Level)}, nil
+}
+
+func (onePin) SPI(string) (spi.PortCloser, error) { return nil, errors.New("there is none") }
+
 func TestReportBody(t *testing.T) {
 	var report []string
 	line := func(what, _ string, err error) {
@@ -267,6 +280,13 @@ func TestReportBody(t *testing.T) {
 	}
 	if got, want := strings.Join(report, ", "), "skipped mute switch, skipped ring, skipped buttons, skipped dial"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	report = nil
+	if err := reportBody(gpio.Options{Host: onePin{}, Switch: gpio.Switch{Pin: "GPIO5"}}, line, skip); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(report, ", "), "mute switch, skipped ring, skipped buttons, skipped dial"; got != want {
+		t.Errorf("with a switch: got %s, want %s", got, want)
 	}
 	if err := reportBody(gpio.Options{Board: "toaster"}, line, skip); err == nil {
 		t.Error("a toaster is a body")
