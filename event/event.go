@@ -18,7 +18,8 @@ const (
 	Listening State = "listening"
 	Thinking  State = "thinking" // recognising, running hooks, waiting for the model
 	Speaking  State = "speaking"
-	Failed    State = "error" // shown for a moment after a turn that failed
+	FollowUp  State = "follow_up" // listening for a reply, without having been called
+	Failed    State = "error"     // shown for a moment after a turn that failed
 )
 
 // A Fact is one of the types below.
@@ -95,6 +96,8 @@ type TimerChanged struct {
 	Total time.Duration // of a timer
 	Alarm bool          // it is an alarm
 	Late  bool          // it rings later than it should have
+	// Private is set if it was set in a private chat: then its name must not leave the appliance, for what it may say.
+	Private bool
 }
 
 // A TimerChange is what can happen to a timer or an alarm.

@@ -66,7 +66,7 @@ func (k *Keeper) addAlarm(name string, at AlarmTime) (*entry, error) {
 		return nil, ErrNotReady
 	}
 	k.advance()
-	e := &entry{name: name, alarm: at.schedule(k.now), state: waiting}
+	e := &entry{name: name, private: k.o.Private(), alarm: at.schedule(k.now), state: waiting}
 	k.add(e)
 	return e, nil
 }

@@ -34,9 +34,11 @@ const lastYear = 2200
 
 // An item is a timer or an alarm.
 type item struct {
-	ID    int    `json:"id"`
-	Name  string `json:"name,omitempty"`
-	State state  `json:"state"` // "waiting", "ringing", "snoozed"
+	ID   int    `json:"id"`
+	Name string `json:"name,omitempty"`
+	// Private is set if the name is of a private chat.
+	Private bool  `json:"private,omitempty"`
+	State   state `json:"state"` // "waiting", "ringing", "snoozed"
 
 	// When a timer that waits, or what is snoozed, rings: seconds from At, and the time of day if that was known. For
 	// what rings they are the seconds for which it still may, and when it should have begun.
@@ -100,7 +102,7 @@ func (k *Keeper) snapshot() ([]byte, error) {
 }
 
 func (k *Keeper) item(e *entry) item {
-	i := item{ID: e.id, Name: e.name, State: e.state, Total: e.total.Seconds()}
+	i := item{ID: e.id, Name: e.name, Private: e.private, State: e.state, Total: e.total.Seconds()}
 	ends := e.ends
 	switch {
 	case e.state == ringing:
@@ -184,7 +186,7 @@ func (k *Keeper) entry(i item) (*entry, error) {
 	if len(i.Name) > MaxName {
 		i.Name = ""
 	}
-	e := &entry{id: i.ID, name: i.Name, state: i.State, total: seconds(i.Total)}
+	e := &entry{id: i.ID, name: i.Name, private: i.Private, state: i.State, total: seconds(i.Total)}
 	if i.ID <= 0 || i.ID > 1<<30 || k.entries[i.ID] != nil {
 		return nil, fmt.Errorf("id %d is not valid, or there twice", i.ID)
 	}

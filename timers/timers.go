@@ -64,6 +64,9 @@ type Options struct {
 	// Sane tells whether the time of day is right, which it isn't from the start on a machine without a clock that
 	// runs on a battery. It isn't asked any more once it is. nil: it is, unless it is earlier than what was saved.
 	Sane func() bool
+	// Private tells whether what is set now is set in a private chat, so that its name must not leave the appliance. It
+	// must not wait. nil: it isn't.
+	Private func() bool
 	// Zone is the time zone of alarms. nil: time.Local.
 	Zone func() *time.Location
 
@@ -90,13 +93,14 @@ type Keeper struct {
 
 // An entry is a timer or an alarm.
 type entry struct {
-	id    int
-	name  string
-	alarm *schedule     // nil: a timer
-	total time.Duration // of a timer
-	state state
-	late  bool      // it rings, or was missed, after it should have rung
-	told  time.Time // what was told of when it rings
+	id      int
+	name    string
+	alarm   *schedule     // nil: a timer
+	total   time.Duration // of a timer
+	state   state
+	private bool      // its name must not leave the appliance
+	late    bool      // it rings, or was missed, after it should have rung
+	told    time.Time // what was told of when it rings
 
 	rings  time.Duration // when a timer that waits, or what is snoozed, rings, of Clock.Elapsed
 	ends   time.Time     // the same as saved by an earlier run, until the time of day is known; zero: not known
@@ -134,6 +138,9 @@ type Timer struct {
 func New(o Options) *Keeper {
 	if o.Clock == nil {
 		o.Clock = clock.System
+	}
+	if o.Private == nil {
+		o.Private = func() bool { return false }
 	}
 	if o.Zone == nil {
 		o.Zone = func() *time.Location { return time.Local }
@@ -181,7 +188,7 @@ func (k *Keeper) addTimer(name string, d time.Duration) (*entry, error) {
 		return nil, ErrNotReady
 	}
 	k.advance()
-	e := &entry{name: name, total: d, state: waiting, rings: k.now.elapsed + d}
+	e := &entry{name: name, private: k.o.Private(), total: d, state: waiting, rings: k.now.elapsed + d}
 	k.add(e)
 	return e, nil
 }
@@ -393,5 +400,6 @@ func (k *Keeper) tell(e *entry, what event.TimerChange) {
 	e.told = k.next(e)
 	k.o.Bus.Publish(event.TimerChanged{
 		At: k.o.Clock.Now(), ID: e.id, Name: e.name, What: what, Ends: e.told, Total: e.total, Alarm: e.alarm != nil, Late: e.late,
+		Private: e.private,
 	})
 }
