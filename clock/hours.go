@@ -11,6 +11,9 @@ type Hours struct {
 	from, to time.Duration // of the day. If to is before from they last past midnight.
 }
 
+// Between are the hours from one time of day to another, each given as the time since midnight on an ordinary day.
+func Between(from, to time.Duration) Hours { return Hours{from, to} }
+
 // UnmarshalText reads "22:00-07:00". The first minute belongs to them, the last doesn't. Empty is no time at all.
 func (h *Hours) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
@@ -55,6 +58,15 @@ func (h Hours) Contain(t time.Time) bool {
 		return h.from <= d && d < h.to
 	}
 	return h.from <= d || d < h.to
+}
+
+// Over is the share of them that is over at t, from 0 up to 1; negative outside of them.
+func (h Hours) Over(t time.Time) float64 {
+	if !h.Contain(t) {
+		return -1
+	}
+	const day = 24 * time.Hour
+	return float64((ofDay(t)-h.from+day)%day) / float64((h.to-h.from+day)%day)
 }
 
 // ofDay is what a clock on the wall shows, which on the days when it is set is not the time since midnight.

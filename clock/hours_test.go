@@ -38,6 +38,19 @@ func TestHours(t *testing.T) {
 			t.Errorf("%q is written %q, and read as %q, %v", test.hours, h, again, err)
 		}
 	}
+	var h clock.Hours
+	if err := h.UnmarshalText([]byte("23:30-00:30")); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]float64{"23:29": -1, "23:30": 0, "00:00": 0.5, "00:15": 0.75, "00:30": -1} {
+		c, err := time.Parse("15:04", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := h.Over(c); got != want {
+			t.Errorf("at %s %v of %s are over, want %v", at, got, h, want)
+		}
+	}
 	for _, wrong := range []string{"22:00", "22-7", "24:00-07:00", "late-early", "-", "07:00-07:00", "22:00-07:00-08:00"} {
 		var h clock.Hours
 		if err := h.UnmarshalText([]byte(wrong)); err == nil {
