@@ -33,6 +33,8 @@ func (h *Host) asked(p *process, m message) {
 		reply.Error = "the plugins ask for too much at once"
 	case u == nil:
 		reply.Error = "there is no such unit"
+	case size(m.Args)+size(m.Kwargs)+size(m.Value) > maxAsk: // not every worker looks
+		reply.Error = "what is asked for is too large"
 	}
 	if busy {
 		_ = p.send(reply) // the worker is gone, then
@@ -40,7 +42,13 @@ func (h *Host) asked(p *process, m message) {
 	}
 	go func() {
 		if reply.Error == "" {
-			if err := u.answer(c, m, &reply); err != nil {
+			var err error
+			if m.Do == doPublish {
+				err = h.publish(u, m)
+			} else {
+				err = u.answer(c, m, &reply)
+			}
+			if err != nil {
 				reply.Error = err.Error()
 			}
 		}
@@ -51,6 +59,14 @@ func (h *Host) asked(p *process, m message) {
 			_ = p.send(message{Op: opReply, ID: m.ID, Error: err.Error()}) // the answer was too large, or the worker is gone
 		}
 	}()
+}
+
+// publish tells everybody what a plugin has to say.
+func (h *Host) publish(u *unit, m message) error {
+	if h.o.Publish == nil {
+		return nil // as when nobody listens
+	}
+	return h.o.Publish(u.owner.Manifest.Name, m.Key, m.Value)
 }
 
 // answer does what unit u asks for in call c, which is nil if that has ended.

@@ -13,10 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
-	"os"
 	"os/exec"
 	"slices"
 	"sync"
@@ -32,15 +30,28 @@ type Options struct {
 	// Command starts a worker that serves on its standard input and output.
 	Command func() *exec.Cmd
 
+	// LoadTime is what a file has to be run in when it is loaded, with the start of the worker; default 5 s.
+	LoadTime time.Duration
+
+	// Share is how much of one processor's time a worker may take over some time, of 1; one that takes more is killed. 0: as
+	// much as it likes.
+	Share float64
+
+	// Publish tells the appliance what a plugin has to say to everybody; nil: nobody hears it.
+	Publish func(plugin, kind string, data any) error
+
 	Logger *slog.Logger // nil: none
 }
 
 // A Host runs scripts in a worker. Close ends it.
 type Host struct {
-	o Options
+	o    Options
+	stop chan struct{} // closed by Close
 
 	mu       sync.Mutex
 	closed   bool
+	deaths   int       // one soon after the other
+	next     time.Time // before which no worker is started
 	ids      uint64
 	units    map[uint64]*unit // as they must be loaded into each new worker
 	proc     *process         // with all units loaded; nil: there is none at the moment
@@ -51,31 +62,6 @@ type Host struct {
 type start struct {
 	done chan struct{}
 	err  error // set when done is closed
-}
-
-// A process is one life of the worker.
-type process struct {
-	*conn
-	cmd   *exec.Cmd
-	stdin io.Closer
-	gone  chan struct{} // closed when it has ended
-
-	mu     sync.Mutex
-	calls  map[uint64]*pending
-	asking int // how much of what it asked for is under way
-}
-
-// A pending call waits for its answer.
-type pending struct {
-	answer chan message
-	began  time.Time
-	late   bool // it was told to end, and didn't
-	blamed bool // for the end of the worker
-
-	// What the worker asks for in this call is done in its context and with its powers.
-	unit    uint64
-	ctx     context.Context
-	granted *plugins.Granted // nil: it has none
 }
 
 type unit struct {
@@ -98,10 +84,15 @@ type sentSettings struct {
 var _ plugins.Runtime = (*Host)(nil)
 
 const (
-	// loadTime is what a file has to be run in at the start, all its plugin's together.
+	// loadTime is what a file has to be run in at the start, if nothing else is said.
 	loadTime = 5 * time.Second
 	// moment is how long a call that was cancelled has to end before the worker is killed.
 	moment = 100 * time.Millisecond
+
+	// A worker that ends within soon is not worth starting again at once, if that happens again and again.
+	soon         = 5 * time.Second
+	shortestWait = 250 * time.Millisecond
+	longestWait  = time.Minute
 )
 
 // New returns a host without a worker.
@@ -109,13 +100,17 @@ func New(o Options) *Host {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Host{o: o, units: make(map[uint64]*unit)}
+	o.LoadTime = cmp.Or(o.LoadTime, loadTime)
+	return &Host{o: o, stop: make(chan struct{}), units: make(map[uint64]*unit)}
 }
 
 // Close ends the worker.
 func (h *Host) Close() {
 	h.mu.Lock()
-	h.closed = true
+	if !h.closed {
+		h.closed = true
+		close(h.stop)
+	}
 	s := h.starting
 	h.mu.Unlock()
 	if s != nil {
@@ -126,7 +121,7 @@ func (h *Host) Close() {
 	h.mu.Unlock()
 	if p != nil {
 		p.stdin.Close()
-		p.cmd.Process.Kill()
+		p.kill()
 		<-p.gone
 	}
 }
@@ -152,7 +147,7 @@ func (h *Host) Load(ctx context.Context, owner *plugins.Owner, file string, sour
 }
 
 func (u *unit) load(ctx context.Context, p *process) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, loadTime, fmt.Errorf("%s: it was not loaded within %v", u.file, loadTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, u.host.o.LoadTime, fmt.Errorf("%s: it was not loaded within %v", u.file, u.host.o.LoadTime))
 	defer cancel()
 	m := message{Op: opLoad, ID: u.id, Plugin: u.owner.Manifest.Name, File: u.file, Source: u.source}
 	if u.owner.Settings != nil {
@@ -197,7 +192,7 @@ func (h *Host) process(ctx context.Context) (*process, error) {
 		case p != nil:
 			return p, nil
 		case s == nil:
-			return nil, errors.New("plugin worker: closed")
+			return nil, errClosed
 		}
 		select {
 		case <-s.done:
@@ -230,11 +225,21 @@ func (h *Host) current() (*process, error) {
 	return h.proc, nil
 }
 
-var errRestarting = errors.New("the plugin worker is being started")
+var (
+	errRestarting = errors.New("the plugin worker is being started")
+	errClosed     = errors.New("plugin worker: closed")
+)
 
 // start starts a worker and loads all units into it. A unit that kills the worker by being loaded is left out, and the
 // others go into another one.
 func (h *Host) start(s *start) {
+	if !h.wait() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.starting, s.err = nil, errClosed
+		close(s.done)
+		return
+	}
 	h.mu.Lock()
 	units := slices.SortedFunc(maps.Values(h.units), func(a, b *unit) int { return cmp.Compare(a.id, b.id) })
 	h.mu.Unlock()
@@ -271,101 +276,40 @@ func (h *Host) start(s *start) {
 	close(s.done)
 }
 
-func (h *Host) spawn() (*process, error) {
-	cmd := h.o.Command()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("plugin worker: %w", err)
-	}
-	p := &process{conn: newConn(out, in), cmd: cmd, stdin: in, gone: make(chan struct{}), calls: make(map[uint64]*pending)}
-	// One that reads nothing any more is ended, so that nobody waits for it for ever.
-	if f, ok := in.(*os.File); ok {
-		p.limit = f.SetWriteDeadline
-	}
-	p.broken = func() { cmd.Process.Kill() }
-	go h.serve(p)
-	return p, nil
-}
-
-// serve takes what the worker sends, until it ends, and then looks after what was under way in it.
-func (h *Host) serve(p *process) {
-	var err error
-	for err == nil {
-		var m message
-		if m, err = p.receive(); err == nil {
-			h.handle(p, m)
-		}
-	}
-	p.cmd.Process.Kill() // it may only have closed its pipe
-	werr := p.cmd.Wait()
-	p.bury()
-	close(p.gone)
-
+// wait waits until a worker may be started, and reports whether one still should be.
+func (h *Host) wait() bool {
 	h.mu.Lock()
-	if h.proc == p {
-		h.proc = nil
-	}
-	closed := h.closed
+	d := time.Until(h.next)
 	h.mu.Unlock()
-	if closed {
-		return
+	if d <= 0 {
+		return true
 	}
-	h.o.Logger.Warn("the plugin worker has ended, it is started again", "err", errors.Join(err, werr))
-	ctx, cancel := context.WithTimeout(context.Background(), 2*loadTime)
-	defer cancel()
-	if _, err := h.process(ctx); err != nil { // before it is needed again
-		h.o.Logger.Error("the plugin worker can't be started", "err", err)
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-h.stop:
+		return false
 	}
 }
 
-// bury ends what was under way. The blame for the worker's end is on the calls that would not end; if there is none, it
-// ran out of memory, and the blame is on the call that was there longest. The others were only unlucky.
-func (p *process) bury() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var oldest *pending
-	late := false
-	for _, c := range p.calls {
-		late = late || c.late
-		c.blamed = c.late
-		if oldest == nil || c.began.Before(oldest.began) {
-			oldest = c
-		}
+// died takes note of the end of a worker that lived for d, and returns how long no other one is started. It is called with
+// the lock held.
+func (h *Host) died(d time.Duration) (pause time.Duration) {
+	if d > soon {
+		h.deaths = 0
 	}
-	if oldest != nil && !late {
-		oldest.blamed = true
+	if h.deaths++; h.deaths > 2 { // the first ones may have other reasons
+		pause = min(shortestWait<<min(h.deaths-3, 16), longestWait)
 	}
-	for _, c := range p.calls {
-		close(c.answer)
-	}
-	p.calls = nil
-}
-
-func (h *Host) handle(p *process, m message) {
-	switch m.Op {
-	case opDone:
-		p.mu.Lock()
-		c := p.calls[m.ID]
-		delete(p.calls, m.ID)
-		p.mu.Unlock()
-		if c != nil {
-			c.answer <- m
-		}
-	case opAsk:
-		h.asked(p, m)
-	}
+	h.next = time.Now().Add(pause)
+	return pause
 }
 
 // Func returns a function that calls the worker's.
 func (u *unit) Func(point string) (hooks.Func, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
+	ctx, cancel := context.WithTimeout(context.Background(), u.host.o.LoadTime)
 	defer cancel()
 	p, err := u.host.process(ctx)
 	if err != nil {
@@ -413,57 +357,4 @@ func (h *Host) id() uint64 {
 	defer h.mu.Unlock()
 	h.ids++
 	return h.ids
-}
-
-// call sends a message and waits for its answer. If ctx ends first, the worker is told, and if it doesn't end the call
-// then, it is killed: the error is hooks.ErrKilled.
-func (p *process) call(ctx context.Context, m message, granted *plugins.Granted) (message, error) {
-	c := &pending{answer: make(chan message, 1), began: time.Now(), unit: m.Unit, ctx: ctx, granted: granted}
-	if m.Op == opLoad {
-		c.unit = m.ID
-	}
-	p.mu.Lock()
-	if p.calls == nil {
-		p.mu.Unlock()
-		return m, errRestarting
-	}
-	p.calls[m.ID] = c
-	p.mu.Unlock()
-	if err := p.send(m); err != nil {
-		p.mu.Lock()
-		delete(p.calls, m.ID)
-		p.mu.Unlock()
-		return m, fmt.Errorf("plugin worker: %w", err)
-	}
-	done := ctx.Done()
-	var late <-chan time.Time
-	for {
-		select {
-		case r, ok := <-c.answer:
-			switch {
-			case !ok && c.blamed: // written before it was closed
-				return m, fmt.Errorf("the plugin worker ended during the call: %w", hooks.ErrKilled)
-			case !ok:
-				return m, errRestarting
-			case r.Error != "":
-				return m, errors.New(r.Error)
-			case m.Op == opCall && r.Event == nil:
-				return m, errors.New("the plugin worker sent no event")
-			}
-			return r, nil
-		case <-done:
-			done = nil
-			if err := p.send(message{Op: opCancel, ID: m.ID}); err != nil {
-				return m, context.Cause(ctx)
-			}
-			timer := time.NewTimer(moment)
-			defer timer.Stop()
-			late = timer.C
-		case <-late:
-			p.mu.Lock()
-			c.late = true
-			p.mu.Unlock()
-			p.cmd.Process.Kill() // then serve ends, and closes the answer
-		}
-	}
 }

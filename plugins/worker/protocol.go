@@ -16,9 +16,11 @@ import (
 // codec.go writes it.
 //
 // The host sends load, check, call, tools, execute and cancel, each with a number of its own; the worker answers all but
-// the last with the same number. It also sends settings. While it has not, it may ask for something in turn, in messages numbered by itself, which
-// the host answers: for the plugin's state, and, naming the call in which it asks, for the plugin's rows, for a power or for
-// a request to a server.
+// the last with the same number. It also sends settings. While it has not, it may ask for something in turn, in messages
+// numbered by itself, which the host answers: for the plugin's state, and, naming the call in which it asks, for the
+// plugin's rows, for a power or for a request to a server. It may also have something published.
+//
+// plugins/python speaks it too, from a program in Python. A worker that sends what is not in it is ended.
 
 // A message is everything that is ever sent. Which fields it has depends on Op.
 type message struct {
@@ -82,6 +84,8 @@ const (
 	doNames  = "names" // of the powers
 	doPower  = "power"
 	doFetch  = "fetch"
+
+	doPublish = "publish"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 //
 // Only calls that change nothing but this process are on it. There is none that makes a descriptor of anything outside.
 
-// allowed are the calls that may be made with any arguments. Those with conditions are in program.
+// allowed are the calls that may be made with any arguments. Those with conditions are in own and program.
 var allowed = append([]uint32{
 	// memory
 	unix.SYS_MUNMAP, unix.SYS_MADVISE, unix.SYS_MINCORE, unix.SYS_MREMAP, unix.SYS_BRK,
@@ -40,8 +40,39 @@ const (
 	offsetArgs   = 16
 )
 
-// program is the filter for a process.
+// A condition allows a call if an argument, masked, is one of a few values.
+type condition struct {
+	number, arg, mask uint32
+	values            []uint32
+}
+
+const every = 1<<32 - 1
+
+// A thread, but no process and nothing in a namespace of its own.
+const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
+	unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
+
+// own are the conditions that hold for everybody: for threads, and for signals to process pid itself.
+func own(pid int) []condition {
+	return []condition{
+		{unix.SYS_CLONE, 0, unix.CLONE_THREAD | namespaces, []uint32{unix.CLONE_THREAD}},
+		{unix.SYS_TGKILL, 0, every, []uint32{uint32(pid)}}, // by which the runtime interrupts its threads
+		{unix.SYS_KILL, 0, every, []uint32{uint32(pid)}},
+	}
+}
+
+// program is the filter for a process that runs this program.
 func program(pid int) []unix.SockFilter {
+	return filter(allowed, append(own(pid),
+		condition{mapCall, 2, unix.PROT_EXEC, []uint32{0}}, // no new code
+		condition{unix.SYS_MPROTECT, 2, unix.PROT_EXEC, []uint32{0}},
+		condition{unix.SYS_PRCTL, 0, every, []uint32{unix.PR_SET_VMA}},       // the runtime names its memory
+		condition{fcntlCall, 1, every, []uint32{unix.F_GETFL, unix.F_SETFL}}, // whether a read blocks
+	))
+}
+
+// filter allows these calls.
+func filter(allowed []uint32, conditions []condition) []unix.SockFilter {
 	const (
 		load   = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS
 		mask   = unix.BPF_ALU | unix.BPF_AND | unix.BPF_K
@@ -59,41 +90,25 @@ func program(pid int) []unix.SockFilter {
 	for _, number := range allowed {
 		p = append(p, unix.SockFilter{Code: equal, K: number, Jf: 1}, unix.SockFilter{Code: end, K: permit})
 	}
-
-	// A thread, but no process and nothing in a namespace of its own.
-	const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
-		unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP
-	const every = 1<<32 - 1
-	for _, c := range []struct {
-		number          uint32
-		arg             uint32
-		mask, mustEqual uint32
-		orEqual         uint32
-	}{
-		{unix.SYS_CLONE, 0, unix.CLONE_THREAD | namespaces, unix.CLONE_THREAD, unix.CLONE_THREAD},
-		{mapCall, 2, unix.PROT_EXEC, 0, 0}, // no new code
-		{unix.SYS_MPROTECT, 2, unix.PROT_EXEC, 0, 0},
-		{unix.SYS_TGKILL, 0, every, uint32(pid), uint32(pid)}, // by which the runtime interrupts its threads
-		{unix.SYS_KILL, 0, every, uint32(pid), uint32(pid)},
-		{unix.SYS_PRCTL, 0, every, unix.PR_SET_VMA, unix.PR_SET_VMA}, // the runtime names its memory
-		{fcntlCall, 1, every, unix.F_GETFL, unix.F_SETFL},            // whether a read blocks
-	} {
+	for _, c := range conditions {
+		n := uint8(len(c.values))
 		p = append(p,
-			unix.SockFilter{Code: equal, K: c.number, Jf: 6},
+			unix.SockFilter{Code: equal, K: c.number, Jf: n + 4},
 			unix.SockFilter{Code: load, K: offsetArgs + 8*c.arg},
 			unix.SockFilter{Code: mask, K: c.mask},
-			unix.SockFilter{Code: equal, K: c.mustEqual, Jt: 1},
-			unix.SockFilter{Code: equal, K: c.orEqual, Jf: 1},
-			unix.SockFilter{Code: end, K: permit},
-			unix.SockFilter{Code: end, K: refuse},
 		)
+		for i, v := range c.values {
+			p = append(p, unix.SockFilter{Code: equal, K: v, Jt: n - uint8(i)})
+		}
+		p = append(p, unix.SockFilter{Code: end, K: refuse}, unix.SockFilter{Code: end, K: permit})
 	}
 	return append(p, unix.SockFilter{Code: end, K: refuse})
 }
 
 // filterCalls lets all threads of this process make only the system calls that the filter allows.
-func filterCalls() error {
-	filter := program(os.Getpid())
+func filterCalls() error { return setFilter(program(os.Getpid())) }
+
+func setFilter(filter []unix.SockFilter) error {
 	// The kernel reads the filter through a pointer in a struct, which nothing but this pins.
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -15,14 +15,17 @@ import (
 //
 // The package for this, go-landlock, confines all threads at once, and needs another place with C for that in a program
 // that has C already.
-func restrictFiles() []Part {
+func restrictFiles() []Part { return restrict(allowSelf) }
+
+// restrict forbids all that Landlock can, but for what add allows.
+func restrict(add func(rules int) error) []Part {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		err := fmt.Errorf("the kernel has no Landlock: %w", errno)
 		return []Part{part(partFiles, err), part(partTCP, err), part(partScope, err)}
 	}
 	attr, parts := handled(int(abi))
-	if err := landlock(attr); err != nil {
+	if err := landlock(attr, add); err != nil {
 		for i := range parts {
 			parts[i] = part(parts[i].Name, err)
 		}
@@ -55,34 +58,47 @@ func handled(abi int) (unix.LandlockRulesetAttr, []Part) {
 	return attr, parts
 }
 
-func landlock(attr unix.LandlockRulesetAttr) error {
+// landlock has the kernel keep to attr, with the rules that add makes.
+func landlock(attr unix.LandlockRulesetAttr, add func(rules int) error) error {
 	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
 	rules := int(fd)
 	defer unix.Close(rules)
+	if err := add(rules); err != nil {
+		return err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("landlock_restrict_self: %w", errno)
+	}
+	return nil
+}
+
+const readFile, runFile = unix.LANDLOCK_ACCESS_FS_READ_FILE, unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
+
+// startFiles are what every program reads when it starts.
+var startFiles = []string{
+	"/etc/ld.so.cache", // says where the libraries are
+	"/proc/self/maps",  // tells the C library the bounds of its stack
+	"/etc/localtime",
+}
+
+// allowSelf allows this program, and what it is made of.
+func allowSelf(rules int) error {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return err
 	}
-	const run = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	for _, path := range append(mapped(maps), "/proc/self/exe") {
-		if err := allow(rules, path, run); err != nil {
+		if err := allow(rules, path, runFile); err != nil {
 			return err
 		}
 	}
-	for _, path := range []string{
-		"/etc/ld.so.cache", // says where the libraries are
-		"/proc/self/maps",  // tells the C library the bounds of its stack
-		"/etc/localtime",
-	} {
-		if err := allow(rules, path, unix.LANDLOCK_ACCESS_FS_READ_FILE); err != nil {
+	for _, path := range startFiles {
+		if err := allow(rules, path, readFile); err != nil {
 			return err
 		}
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("landlock_restrict_self: %w", errno)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ var _ plugins.Toolbox = (*unit)(nil)
 
 // Tools asks the worker which tools the file has.
 func (u *unit) Tools(ctx context.Context) ([]map[string]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, loadTime)
+	ctx, cancel := context.WithTimeout(ctx, u.host.o.LoadTime)
 	defer cancel()
 	p, err := u.host.process(ctx)
 	if err != nil {
