@@ -159,6 +159,8 @@ func act(m intents.Match, req dialog.Request) answer {
 		return call(req, "mute_sound", muteSound{m.Intent == "mute"})
 	case "get_time", "get_date", "stop":
 		return call(req, m.Intent, struct{}{})
+	case "take_note":
+		return call(req, "take_note", struct{}{})
 	case "repeat":
 		return answer{text: lastAnswer(req.Messages)}
 	case "help":

@@ -1,6 +1,6 @@
 // Package mcp brings in the tools of MCP servers: of child processes over their standard input and output, and of servers
-// over HTTP. It keeps the connection to each, and offers what it has while it is there. It serves nothing itself, and
-// leaves out the reserved tools of servers that are hooks.
+// over HTTP. It keeps the connection to each, and offers what it has while it is there. It serves nothing itself. The
+// reserved tools of servers that are hooks it offers to nobody: whoever has the server may call them.
 package mcp
 
 import (
@@ -69,7 +69,9 @@ type Server struct {
 
 	mu      sync.Mutex
 	status  Status
-	refused string // what Put said last, so that it is logged once
+	session *session // nil: it isn't connected
+	listed  listing  // what it has then
+	refused string   // what Put said last, so that it is logged once
 }
 
 // Status is how a server is doing.
@@ -138,13 +140,13 @@ func (s *Server) Run(ctx context.Context) error {
 		began := time.Now()
 		err := s.serve(ctx)
 		if ctx.Err() != nil {
-			s.set(Status{Err: context.Cause(ctx)})
+			s.lost(context.Cause(ctx))
 			return nil
 		}
 		if time.Since(began) >= stable {
 			retry = firstRetry
 		}
-		s.set(Status{Err: err})
+		s.lost(err)
 		s.log.Warn("mcp server", "err", err, "again_in", retry)
 		if !wait(ctx, retry) {
 			return nil
@@ -153,10 +155,11 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-func (s *Server) set(status Status) {
+// lost notes that there is no connection, and why.
+func (s *Server) lost(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.status = status
+	s.status, s.session, s.listed = Status{Err: err}, nil, listing{}
 }
 
 // wait lets time pass; false: ctx was over before.
@@ -285,19 +288,20 @@ func (s *Server) open(ctx context.Context, client *sdk.Client, t sdk.Transport) 
 
 // offer lists the server's tools and puts them where they are called.
 func (s *Server) offer(ctx context.Context, c *session) error {
-	var all []tools.Tool
-	listed := make(chan []tools.Tool, 1)
+	listed := make(chan listing, 1)
 	err := within(ctx, s.listTime, func(ctx context.Context) error {
-		found, err := c.tools(ctx)
+		found, err := c.list(ctx)
 		listed <- found
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	all = <-listed
-	s.put(all...)
-	s.set(Status{Connected: true, Tools: len(all)})
+	all := <-listed
+	s.put(all.tools...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.status, s.session, s.listed = Status{Connected: true, Tools: len(all.tools)}, c, all
 	return nil
 }
 

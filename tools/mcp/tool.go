@@ -24,31 +24,44 @@ const (
 	maxPages       = 64 // of a list
 )
 
-// tools are those of the server that are offered, in an order that stays the same whatever order the server has.
-func (c *session) tools(ctx context.Context) ([]tools.Tool, error) {
-	var all []tools.Tool
+// A listing is what a server has at a time.
+type listing struct {
+	tools []tools.Tool      // that are offered, in an order that stays the same whatever order the server has
+	own   map[string]string // the server's own names of them, by those that are offered
+	hooks []string          // its reserved tools
+}
+
+func (c *session) list(ctx context.Context) (l listing, err error) {
+	l.own = make(map[string]string)
 	params := new(sdk.ListToolsParams)
 	for range maxPages {
 		page, err := c.ListTools(ctx, params)
 		if err != nil {
-			return nil, err
+			return l, err
 		}
 		for _, t := range page.Tools {
-			if t != nil && c.server.offers(t.Name) {
-				all = append(all, c.tool(t))
+			switch {
+			case t == nil:
+			case strings.HasPrefix(t.Name, tools.ReservedPrefix):
+				if len(l.hooks) < maxTools {
+					l.hooks = append(l.hooks, t.Name)
+				}
+			case c.server.offers(t.Name):
+				l.tools = append(l.tools, c.tool(t))
+				l.own[safeName(t.Name)] = t.Name
 			}
 		}
-		if page.NextCursor == "" || len(all) >= maxTools {
+		if page.NextCursor == "" || len(l.tools) >= maxTools {
 			break
 		}
 		params.Cursor = page.NextCursor
 	}
-	slices.SortStableFunc(all, func(a, b tools.Tool) int { return cmp.Compare(a.Spec.Name, b.Spec.Name) })
-	if len(all) > maxTools {
-		c.server.log.Warn("mcp server: more tools than can be offered; name those you need in allow", "tools", len(all), "most", maxTools)
-		all = all[:maxTools]
+	slices.SortStableFunc(l.tools, func(a, b tools.Tool) int { return cmp.Compare(a.Spec.Name, b.Spec.Name) })
+	if len(l.tools) > maxTools {
+		c.server.log.Warn("mcp server: more tools than can be offered; name those you need in allow", "tools", len(l.tools), "most", maxTools)
+		l.tools = l.tools[:maxTools]
 	}
-	return all, nil
+	return l, nil
 }
 
 // offers reports whether the server's tool of that name is for a model. Hooks never are.
