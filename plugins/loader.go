@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"bellbird/hooks"
+	"bellbird/plugins/schedule"
 	"bellbird/tools"
 )
 
@@ -36,6 +37,7 @@ type Owner struct {
 	Rows     Rows      // nil: nor in chats
 	Settings *Settings // nil: there are none
 	Web      Web       // nil: it has no network
+	Dir      string    // where its files are; "": it is built in
 }
 
 // A Unit is a loaded file. All its functions share one set of globals.
@@ -61,8 +63,17 @@ type Options struct {
 	// plugins are left out of account.
 	Tools func(owner string, all ...tools.Tool) error
 
+	// Schedules replaces all that is called of a plugin at certain times. Nil: nothing is. System is what it is given then, as
+	// by hooks.Options.
+	Schedules func(plugin string, jobs []schedule.Job)
+	System    any
+
 	// The runtimes of the files of either band, by extension, such as ".star".
 	SystemRuntimes, UserRuntimes map[string]Runtime
+
+	// Admit says whose a plugin is, for Info.Origin, before any code of it is run. An error is why it must not be loaded,
+	// and what helps. It is asked each time that a plugin is found or loaded. Nil: all are loaded.
+	Admit func(Info) (origin string, err error)
 
 	Web    Web // nil: plugins have no network
 	Runner *hooks.Runner
@@ -87,6 +98,7 @@ type Info struct {
 	Band     hooks.Band
 	Enabled  bool
 	Loaded   bool
+	Origin   string   // whose it is, as Options.Admit says; "": nobody asked
 	Tools    []string // that it offers, by their names
 	Errors   []string // of the last attempt to load it
 
@@ -100,17 +112,8 @@ type plugin struct {
 	chosen   map[string]any // by the user, of its settings
 	settings *Settings
 	tools    []tools.Tool // that it offers
+	owner    *Owner       // of the units that are called; nil: it is not loaded
 }
-
-// choice is what the user enabled and disabled. Being in both counts as enabled.
-type choice struct {
-	Enabled  []string `json:"enabled"`
-	Disabled []string `json:"disabled"`
-}
-
-// ChoiceName is the file in Options.StateDir that says what the user enabled and disabled. It is not in the store, so that
-// it can be changed while the appliance doesn't run, and be part of an image.
-const ChoiceName = "plugins.json"
 
 const maxHandler = 1 << 20 // bytes of a file
 
@@ -238,7 +241,11 @@ func (l *Loader) takeIn(ctx context.Context, i Info) (loaded bool) {
 	i.Manifest, i.Enabled = *m, l.enabled(m)
 	p := &plugin{Info: i}
 	l.plugins[m.Name] = p
-	return p.Enabled && l.load(ctx, p) == nil
+	if !p.Enabled {
+		_ = l.admit(p) // only whose it is
+		return false
+	}
+	return l.load(ctx, p) == nil
 }
 
 // List returns the plugins by name.
@@ -288,7 +295,7 @@ func (l *Loader) SetEnabled(ctx context.Context, name string, enabled bool) erro
 	return nil
 }
 
-// Reload reads a plugin anew. If that fails, the version that was running goes on.
+// Reload reads a plugin anew. If that fails, the version that was running goes on, but for one that is not admitted.
 func (l *Loader) Reload(ctx context.Context, name string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -310,7 +317,9 @@ func (l *Loader) Reload(ctx context.Context, name string) error {
 	if p.Enabled {
 		if err := l.load(ctx, p); err != nil {
 			p.Manifest = old
-			l.applySettings(p)
+			if p.settings != nil { // nil: it was not admitted so far
+				l.applySettings(p)
+			}
 			return err
 		}
 		l.ready(ctx, 1, "reload")
@@ -327,12 +336,17 @@ func (l *Loader) load(ctx context.Context, p *plugin) error {
 		l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
 		return fmt.Errorf("plugin %q: %w", p.Manifest.Name, err)
 	}
-	l.keep(p)
-	parts, err := l.make(ctx, p)
-	if err != nil {
+	if err := l.admit(p); err != nil {
+		l.unload(p) // what it is now must not run, nor may what it was: its files are read again when a worker begins anew
 		return fail(err)
 	}
-	if err := l.offer(p, parts.tools, parts.local); err != nil {
+	l.keep(p)
+	parts, err := l.make(ctx, p)
+	if err == nil {
+		err = l.offer(p, parts.tools, parts.local)
+	}
+	if err != nil {
+		l.release(parts.owner)
 		return fail(err)
 	}
 	m := &p.Manifest
@@ -342,10 +356,14 @@ func (l *Loader) load(ctx context.Context, p *plugin) error {
 	for _, h := range parts.handlers {
 		if err := l.o.Runner.Register(h); err != nil {
 			l.unload(p)
+			l.release(parts.owner)
 			return fail(err)
 		}
 	}
-	p.Loaded = true
+	l.scheduled(m.Name, parts.jobs)
+	old := p.owner
+	p.Loaded, p.owner = true, parts.owner
+	l.release(old)
 	return nil
 }
 
@@ -364,7 +382,9 @@ func (l *Loader) unload(p *plugin) {
 	if err := l.offer(p, nil, nil); err != nil { // there is nothing in it that could be refused
 		l.o.Logger.Error("plugin", "plugin", p.Manifest.Name, "err", err)
 	}
-	p.Loaded = false
+	l.scheduled(p.Manifest.Name, nil)
+	l.release(p.owner)
+	p.Loaded, p.owner = false, nil
 }
 
 // parts are what was made of a plugin's files.
@@ -372,6 +392,8 @@ type parts struct {
 	handlers []hooks.Handler
 	tools    []tools.Tool
 	local    map[string]bool // of the tools, see Loader.tools
+	jobs     []schedule.Job
+	owner    *Owner // also after an error, if there is anything to release
 }
 
 // make makes what the plugin's manifest declares: hooks in the order of their names, then voice commands in theirs, and
@@ -383,7 +405,8 @@ func (l *Loader) make(ctx context.Context, p *plugin) (all parts, err error) {
 	}
 	defer end()
 	m := p.Manifest // as it is now: units keep it
-	owner := &Owner{Manifest: &m, State: ownState{p.state}, Rows: p.rows, Settings: p.settings, Web: l.o.Web}
+	owner := &Owner{Manifest: &m, State: ownState{p.state}, Rows: p.rows, Settings: p.settings, Web: l.o.Web, Dir: p.Dir}
+	all.owner = owner
 	priority := hooks.DefaultPriority
 	if m.Priority != nil {
 		priority = *m.Priority
@@ -437,7 +460,10 @@ func (l *Loader) make(ctx context.Context, p *plugin) (all parts, err error) {
 			return all, err
 		}
 	}
-	all.tools, all.local, err = l.tools(ctx, p, load)
+	if all.tools, all.local, err = l.tools(ctx, p, load); err != nil {
+		return all, err
+	}
+	all.jobs, err = l.jobs(p, load)
 	return all, err
 }
 
@@ -470,27 +496,4 @@ func (l *Loader) unit(ctx context.Context, files fs.FS, band hooks.Band, owner *
 
 func (l *Loader) ready(ctx context.Context, loaded int, reason string) {
 	l.o.Runner.Fire(ctx, "plugins_ready", &hooks.Event{Metadata: map[string]any{"loaded": loaded, "reason": reason}})
-}
-
-func (l *Loader) enabled(m *Manifest) bool {
-	return slices.Contains(l.choice.Enabled, m.Name) || m.DefaultEnabled && !slices.Contains(l.choice.Disabled, m.Name)
-}
-
-// readChoice reads which plugins are enabled. A file that can't be read is set aside, and all have their defaults.
-func (l *Loader) readChoice() error {
-	path := filepath.Join(l.o.StateDir, ChoiceName)
-	text, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	var c choice
-	if err := json.Unmarshal(text, &c); err != nil {
-		l.o.Logger.Error("which plugins are enabled can't be read, all have their defaults", "file", path, "err", err)
-		return os.Rename(path, path+".bad")
-	}
-	l.choice = c
-	return nil
 }

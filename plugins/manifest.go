@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"bellbird/hooks"
+	"bellbird/plugins/schedule"
 )
 
 // A Manifest is a plugin.json, of whose fields those that the appliance knows.
@@ -48,6 +49,9 @@ type Capabilities struct {
 
 	// Tools are files with tools for the model.
 	Tools []string `json:"tools"`
+
+	// Schedule are functions that are called at certain times.
+	Schedule []schedule.Entry `json:"schedule"`
 }
 
 // A VoiceCommand is a handler of pre_chat that is called only when its triggers match.
@@ -85,10 +89,11 @@ func readManifest(files fs.FS) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseManifest(text)
+	return ParseManifest(text)
 }
 
-func parseManifest(text []byte) (*Manifest, error) {
+// ParseManifest reads a manifest, and checks all that can be checked without its plugin's files.
+func ParseManifest(text []byte) (*Manifest, error) {
 	if len(text) > maxManifest {
 		return nil, fmt.Errorf("larger than %d bytes", maxManifest)
 	}
@@ -127,6 +132,9 @@ func parseManifest(text []byte) (*Manifest, error) {
 	}
 	if err := checkSettings(m.Capabilities.Settings); err != nil {
 		return nil, fmt.Errorf("capabilities.settings%w", err)
+	}
+	if err := checkSchedules(m.Capabilities.Schedule); err != nil {
+		return nil, fmt.Errorf("capabilities.schedule%w", err)
 	}
 	if m.Surfaces != nil {
 		m.Surfaces = onlyKnown(m.Surfaces)
@@ -169,5 +177,5 @@ func unknownFields(text []byte) []string {
 
 var (
 	topFields        = strings.Fields("name version description author url priority default_enabled privacy_aware surfaces fail_closed network capabilities")
-	capabilityFields = strings.Fields("hooks voice_commands settings tools")
+	capabilityFields = strings.Fields("hooks voice_commands settings tools schedule")
 )

@@ -8,7 +8,7 @@ import (
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"name":"p","capabilities":{"hooks":{"pre_chat":"a.star"},"voice_commands":[{"triggers":["x"],"handler":"a.star"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		if m, err := parseManifest(text); err == nil && m.Name == "" {
+		if m, err := ParseManifest(text); err == nil && m.Name == "" {
 			t.Error("a plugin without a name")
 		}
 	})
@@ -24,7 +24,7 @@ func TestNetworkOfAManifest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := parseManifest(text); (err == nil) != ok {
+		if _, err := ParseManifest(text); (err == nil) != ok {
 			t.Errorf("%q: error %v", host, err)
 		}
 	}

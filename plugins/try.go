@@ -153,6 +153,7 @@ func try(ctx context.Context, dir string, m *Manifest, trial Trial, runtimes map
 	}
 	l.keep(p)
 	all, err := l.make(ctx, p)
+	defer func() { l.release(all.owner) }()
 	if err != nil {
 		return v, err
 	}
