@@ -33,10 +33,12 @@ func TestTones(t *testing.T) {
 		frames  []audio.Frame
 		longest time.Duration
 	}{
-		"wake":  {audio.WakeTone(), 150 * time.Millisecond},
-		"done":  {audio.DoneTone(), 200 * time.Millisecond},
-		"error": {audio.ErrorTone(), 400 * time.Millisecond},
-		"ring":  {audio.RingTone(), 2 * time.Second},
+		"wake":   {audio.WakeTone(), 150 * time.Millisecond},
+		"done":   {audio.DoneTone(), 200 * time.Millisecond},
+		"error":  {audio.ErrorTone(), 400 * time.Millisecond},
+		"ring":   {audio.RingTone(), 2 * time.Second},
+		"mute":   {audio.MuteTone(), 200 * time.Millisecond},
+		"unmute": {audio.UnmuteTone(), 200 * time.Millisecond},
 	} {
 		var all []int16
 		for _, f := range row.frames {

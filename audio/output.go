@@ -47,6 +47,7 @@ type Output struct {
 
 	percent  atomic.Int32
 	muted    atomic.Bool
+	absent   atomic.Bool // there is no loudspeaker
 	sounding atomic.Bool
 
 	pulled, refused atomic.Uint64
@@ -143,6 +144,12 @@ func (o *Output) SetMuted(muted bool) { o.muted.Store(muted) }
 
 // Muted reports whether the loudspeaker is silenced.
 func (o *Output) Muted() bool { return o.muted.Load() }
+
+// SetAbsent tells that there is no loudspeaker, and somebody else pulls in its place, or that there is one again.
+func (o *Output) SetAbsent(absent bool) { o.absent.Store(absent) }
+
+// Audible reports whether what is played can be heard: there is a loudspeaker, it isn't silenced, and the volume isn't 0.
+func (o *Output) Audible() bool { return !o.absent.Load() && !o.Muted() && o.Volume() > 0 }
 
 // Duck makes rings and music quieter, for as long as anybody's claim stands: while the user is being listened to, say.
 // release ends this claim, once. Speech and short sounds duck rings by themselves, these three duck music, and speech and

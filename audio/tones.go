@@ -29,6 +29,21 @@ func ErrorTone() []Frame {
 		note{at: 150 * time.Millisecond, length: 170 * time.Millisecond, hertz: 233.08, gain: 0.25})
 }
 
+// MuteTone says "I don't hear anything any more": one low note, and a lower one. UnmuteTone says that it's over, with the
+// same notes rising.
+func MuteTone() []Frame {
+	return render(180*time.Millisecond,
+		note{at: 0, length: 80 * time.Millisecond, hertz: 523.25, gain: 0.18},
+		note{at: 70 * time.Millisecond, length: 110 * time.Millisecond, hertz: 392, gain: 0.2})
+}
+
+// UnmuteTone is described at MuteTone.
+func UnmuteTone() []Frame {
+	return render(180*time.Millisecond,
+		note{at: 0, length: 80 * time.Millisecond, hertz: 392, gain: 0.2},
+		note{at: 70 * time.Millisecond, length: 110 * time.Millisecond, hertz: 523.25, gain: 0.18})
+}
+
 // RingTone is one round of a timer's ring, made to be looped: three bell-like strokes, then a rest in which a "stop" can
 // be heard.
 func RingTone() []Frame {

@@ -111,6 +111,9 @@ func (t *turn) unsaved(spoken string) string {
 func (t *turn) handled(ctx context.Context, said string, e *hooks.Event) error {
 	t.taken = true
 	if e.Response == nil || strings.TrimSpace(*e.Response) == "" {
+		if sound := t.p.o.DoneSound; t.listen && len(sound) > 0 {
+			t.p.o.Output.Sound(sound, false)
+		}
 		return nil
 	}
 	t.record.Answer = strings.TrimSpace(*e.Response)
@@ -167,20 +170,21 @@ func (t *turn) rounds(ctx context.Context, messages []dialog.Message) (written s
 			return text, err
 		}
 		total += len(text)
+		if text != "" && o.streams() {
+			t.speech.flush(ctx) // it is said before the tools run; what comes next begins anew
+		}
 		rows := []dialog.Message{{Role: dialog.Assistant, Content: text, Calls: calls, Time: o.Clock.Now()}}
 		results, err := t.executeAll(ctx, calls, req.Tools)
 		if err != nil {
 			return "", err
 		}
 		for i, r := range results {
+			t.usedTools = append(t.usedTools, calls[i].Name)
 			rows = append(rows, dialog.Message{Role: dialog.Tool, Content: r.Content, CallID: r.CallID, Name: calls[i].Name, Time: o.Clock.Now()})
 		}
 		t.save(rows...) // together: calls without results make no sense to a model
 		if text != "" {
 			t.earlier = strings.TrimSpace(t.earlier + " " + text)
-			if o.streams() {
-				t.speech.push(ctx, "\n\n") // what comes next begins anew
-			}
 		}
 		messages = append(messages, rows...)
 	}

@@ -72,9 +72,15 @@ func (t *turn) conclude(ctx context.Context, err error) {
 	case errors.Is(err, errNothingHeard):
 		r.Outcome = event.NothingHeard
 		return
+	case t.unanswered():
+		r.Outcome = event.NothingHeard
+		t.p.o.Logger.Warn("follow-up could not listen", "run", r.Run, "err", err)
+		return
 	case errors.Is(err, dialog.ErrNotUnderstood):
 		r.Outcome = event.NotUnderstood
-		t.explain(ctx, notUnderstoodSentence)
+		if t.followed == 0 || t.asked { // what is said without being called, or asked, may be meant for others
+			t.explain(ctx, notUnderstoodSentence)
+		}
 		return
 	case errors.As(err, &f):
 		r.Error = f.kind

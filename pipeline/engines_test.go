@@ -19,9 +19,11 @@ import (
 // ears hear an utterance of one second, and its end 600 ms later.
 type ears func(ctx context.Context, from uint64, to func(audio.Frame)) (bool, time.Duration, error)
 
-func (e ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (bool, time.Duration, error) {
+func (e ears) Listen(ctx context.Context, from uint64, _ time.Duration, to func(audio.Frame)) (bool, time.Duration, error) {
 	return e(ctx, from, to)
 }
+
+func (ears) Heard() uint64 { return 0 }
 
 func hearSentence(ctx context.Context, _ uint64, to func(audio.Frame)) (bool, time.Duration, error) {
 	for i := range 80 {

@@ -159,7 +159,7 @@ func breakFirstTurn(o *pipeline.Options, good, bad pipeline.Options) {
 	}
 	o.Ears = ears(func(ctx context.Context, from uint64, to func(audio.Frame)) (bool, time.Duration, error) {
 		turns.Add(1)
-		return now().Ears.Listen(ctx, from, to)
+		return now().Ears.Listen(ctx, from, 0, to)
 	})
 	var utterances atomic.Int32 // it begins before the ears do
 	o.Recognizer = recognizer(func(ctx context.Context, frames <-chan audio.Frame) (string, error) {

@@ -18,24 +18,23 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"bellbird/audio"
-	"bellbird/clock"
 	"bellbird/dialog"
 	"bellbird/event"
-	"bellbird/ghost"
-	"bellbird/hooks"
 )
 
 // Ears collect utterances.
 type Ears interface {
 	// Listen passes the frames of one utterance to to, in order, beginning with frame number from or as far back as is
 	// remembered, and returns when it is over: voiced tells whether anybody spoke, silence how long it had then been
-	// quiet. It returns at once when ctx is done.
-	Listen(ctx context.Context, from uint64, to func(audio.Frame)) (voiced bool, silence time.Duration, err error)
+	// quiet. It waits so long for somebody to speak; 0: as long as it finds right. It returns at once when ctx is done.
+	Listen(ctx context.Context, from uint64, wait time.Duration, to func(audio.Frame)) (voiced bool, silence time.Duration, err error)
+
+	// Heard is the number of the frame that will be heard next.
+	Heard() uint64
 }
 
 // A Recognizer turns an utterance into text.
@@ -90,89 +89,16 @@ type Chats interface {
 // ErrLocked is returned by Chats for a private chat that can't be read at the moment.
 var ErrLocked = errors.New("the chat is private and locked")
 
-// Options are what a pipeline is made of and how long it waits. Everything but the time-outs, the sounds and the logger
-// must be set; Ears and Recognizer only if Wake is going to be called.
-type Options struct {
-	Ears       Ears          `toml:"-"`
-	Recognizer Recognizer    `toml:"-"`
-	Model      Model         `toml:"-"`
-	Tools      Tools         `toml:"-"`
-	Voice      Voice         `toml:"-"`
-	Chats      Chats         `toml:"-"`
-	Output     *audio.Output `toml:"-"`
-	Hooks      *hooks.Runner `toml:"-"` // nil: there are none
-	Bus        *event.Bus    `toml:"-"`
-	Clock      clock.Clock   `toml:"-"` // nil: clock.System
-	Logger     *slog.Logger  `toml:"-"` // nil: none
-
-	// Contend finds out whether this appliance is the one to answer, when several heard the same word: tell is called with
-	// that, soon, while the appliance listens already. It must not wait. Nil: it answers.
-	Contend func(word string, score float64, tell func(goOn bool)) `toml:"-"`
-
-	WakeSound  []audio.Frame `toml:"-"` // played when the appliance begins to listen
-	ErrorSound []audio.Frame `toml:"-"` // played when there is no voice to say what is wrong
-
-	// Prompt makes the system prompt of a turn in chat c, with the parts that plugins contribute; "" is none. Nil: the
-	// parts are all there is.
-	Prompt func(c Chat, parts []string) string `toml:"-"`
-
-	// Ghost makes the ghost message of a turn in chat c, from what plugins contribute; "" is none. Nil: there never is one.
-	Ghost func(c Chat, run uint64, contributions []hooks.Contribution) ghost.Message `toml:"-"`
-
-	// Withheld reports whether a tool must not be offered in private chats. Nil: all may.
-	Withheld func(tool string) bool `toml:"-"`
-
-	// VoiceFor is the voice of a turn in chat c. Nil, or a nil voice: Voice.
-	VoiceFor func(c Chat) Voice `toml:"-"`
-
-	// Streaming is whether the answer is spoken while it is being written; default true.
-	Streaming *bool `toml:"streaming"`
-
-	// The deadlines of the phases. Each bounds a single wait, so that no state can last for ever.
-	ListenTimeout    time.Duration `toml:"listen_timeout"`    // for an utterance, in case frames stop coming; default 20 s
-	RecognizeTimeout time.Duration `toml:"recognize_timeout"` // from the endpoint to the text; default 10 s
-	ModelTimeout     time.Duration `toml:"model_timeout"`     // for the next piece of the answer; default 30 s
-	ToolTimeout      time.Duration `toml:"tool_timeout"`      // for one tool; default 10 s
-	VoiceTimeout     time.Duration `toml:"voice_timeout"`     // for the next frame of speech; default 10 s
-	TurnTimeout      time.Duration `toml:"turn_timeout"`      // for a whole turn, whatever its engines do; default 10 min
-	ErrorShown       time.Duration `toml:"error_shown"`       // how long a failed turn is shown; default 2 s
-
-	// ToolRounds is how often a model may ask for tools within one turn; default 8.
-	ToolRounds int `toml:"tool_rounds"`
-}
-
-func (o *Options) setDefaults() {
-	orElse := func(d *time.Duration, def time.Duration) {
-		if *d <= 0 {
-			*d = def
-		}
-	}
-	orElse(&o.ListenTimeout, 20*time.Second)
-	orElse(&o.RecognizeTimeout, 10*time.Second)
-	orElse(&o.ModelTimeout, 30*time.Second)
-	orElse(&o.ToolTimeout, 10*time.Second)
-	orElse(&o.VoiceTimeout, 10*time.Second)
-	orElse(&o.TurnTimeout, 10*time.Minute)
-	orElse(&o.ErrorShown, 2*time.Second)
-	if o.ToolRounds <= 0 {
-		o.ToolRounds = 8
-	}
-	if o.Clock == nil {
-		o.Clock = clock.System
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-}
-
-func (o *Options) streams() bool { return o.Streaming == nil || *o.Streaming }
-
 // A Pipeline runs turns, one at a time.
 type Pipeline struct {
 	o     Options
 	inbox chan message
 	done  chan struct{} // closed when Run has returned
 	stats struct{ dropped, late atomic.Uint64 }
+
+	private    atomic.Bool  // the turn that runs is of a private chat
+	follow     atomic.Value // a Follow
+	followTime atomic.Int64 // in nanoseconds
 
 	// Owned by the loop.
 	state   event.State
@@ -202,7 +128,7 @@ const maxQueue = 8
 // New returns a pipeline, which does nothing before Run.
 func New(o Options) *Pipeline {
 	o.setDefaults()
-	return &Pipeline{
+	p := &Pipeline{
 		o: o,
 		// Wake words and commands are rare; whoever sends waits for nothing: when the inbox is full the message is
 		// dropped and counted.
@@ -210,7 +136,13 @@ func New(o Options) *Pipeline {
 		done:  make(chan struct{}),
 		state: event.Idle,
 	}
+	p.SetFollow(o.Follow)
+	p.SetFollowUpTime(o.FollowUpTime)
+	return p
 }
+
+// Private reports whether a turn runs that is of a private chat, whichever chat is the active one.
+func (p *Pipeline) Private() bool { return p.private.Load() }
 
 // A message is one of the types in loop.
 type message struct {
@@ -391,9 +323,11 @@ func (p *Pipeline) begin(ctx context.Context, t *turn) {
 	p.turn = t
 	turnCtx, cancel := context.WithCancelCause(ctx)
 	t.cancel = cancel
-	if t.listen {
+	switch {
+	case t.followed > 0: // it shows itself when it listens
+	case t.listen:
 		p.show(event.Listening)
-	} else {
+	default:
 		p.show(event.Thinking)
 	}
 	t.work()
@@ -430,6 +364,7 @@ const overdueAfter = 2 * time.Second
 func (p *Pipeline) ended(ctx context.Context, r event.Record) {
 	t := p.turn
 	p.turn = nil
+	p.private.Store(false)
 	p.o.Bus.Publish(event.TurnEnded{Record: r})
 	if t.reply != nil {
 		t.reply <- r
@@ -437,6 +372,8 @@ func (p *Pipeline) ended(ctx context.Context, r event.Record) {
 	switch next := p.next(); {
 	case next != nil:
 		p.begin(ctx, next)
+	case p.follows(t, r):
+		p.begin(ctx, p.newFollowUp(t))
 	case r.Outcome == event.FailedTurn:
 		p.show(event.Failed)
 		p.unshow = p.o.Clock.AfterFunc(p.o.ErrorShown, func() { p.post(unshowMsg{}) })

@@ -15,6 +15,7 @@ import (
 	"bellbird/audio"
 	"bellbird/dialog"
 	"bellbird/event"
+	"bellbird/hooks"
 	"bellbird/pipeline"
 )
 
@@ -383,7 +384,7 @@ func TestContend(t *testing.T) {
 	for _, wins := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			r := start(t, func(o *pipeline.Options) {
-				o.WakeSound = audio.WakeTone()
+				o.WakeSound = audio.WakeTone
 				o.Contend = func(word string, score float64, tell func(bool)) {
 					if word != "okay_nabu" || score != 0.9 {
 						t.Errorf("contends with %q, %v", word, score)
@@ -405,4 +406,32 @@ func TestContend(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A plugin that did what was said and has nothing to say is confirmed by a sound, to whoever said it.
+func TestDoneSound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpy(t, "pre_chat")
+		defer s.Close()
+		s.at("pre_chat", func(e *hooks.Event) { e.SkipLLM = true })
+		r := start(t, func(o *pipeline.Options) {
+			o.Hooks, o.DoneSound = s.Runner, []audio.Frame{loud, loud}
+		})
+		if record, err := r.Ask(t.Context(), "do it"); err != nil || record.Outcome != event.Handled {
+			t.Fatalf("%+v, error %v", record, err)
+		}
+		r.ended(t)
+		time.Sleep(time.Second)
+		if n := r.heard(); n != 0 {
+			t.Errorf("%d loud frames for what was typed", n)
+		}
+		r.Wake("okay_nabu", 1, 0)
+		if record := r.ended(t); record.Outcome != event.Handled {
+			t.Fatalf("%+v", record)
+		}
+		time.Sleep(time.Second)
+		if n := r.heard(); n != 2 {
+			t.Errorf("%d loud frames, want the sound's 2", n)
+		}
+	})
 }

@@ -141,16 +141,14 @@ func (t *turn) execute(ctx context.Context, call dialog.ToolCall, offered []dial
 			return dialog.ToolResult{CallID: call.ID, Content: "The arguments are no JSON object."}, nil
 		}
 	}
+	var reason *string // to ask the user
 	if t.has("pre_execute") {
 		e := &hooks.Event{FunctionName: hooks.String(call.Name), Arguments: arguments}
 		t.fire(ctx, "pre_execute", e, 0)
-		if e.SkipLLM || e.Confirm != nil { // there is nobody yet who could be asked, and a hook may only add a question
+		if e.SkipLLM {
 			content := blockedResult
-			switch {
-			case e.Result != nil:
+			if e.Result != nil {
 				content = *e.Result
-			case e.Confirm != nil:
-				content = "This needs a confirmation: " + *e.Confirm
 			}
 			return dialog.ToolResult{CallID: call.ID, Content: content}, nil
 		}
@@ -158,6 +156,10 @@ func (t *turn) execute(ctx context.Context, call dialog.ToolCall, offered []dial
 		if err == nil {
 			call.Arguments, arguments = changed, e.Arguments
 		}
+		reason = e.Confirm
+	}
+	if refusal, err := t.p.o.Confirmations.confirm(ctx, t, call, reason); err != nil || refusal != "" {
+		return dialog.ToolResult{CallID: call.ID, Content: refusal}, err
 	}
 	result, err := t.callTool(ctx, call)
 	if err != nil || !t.has("post_execute") {
@@ -182,7 +184,9 @@ func (t *turn) postLLM(ctx context.Context, input, answer string) string {
 }
 
 func (t *turn) postChat(ctx context.Context, input, answer string) {
-	t.fire(ctx, "post_chat", &hooks.Event{Input: input, Response: hooks.String(answer)}, 0)
+	t.fire(ctx, "post_chat", &hooks.Event{
+		Input: input, Response: hooks.String(answer), Metadata: map[string]any{"tools_used": t.usedTools},
+	}, 0)
 }
 
 // surface is where the chat is shown.

@@ -329,7 +329,7 @@ func TestToolsThroughHooks(t *testing.T) {
 			func(s *spy) {
 				s.at("pre_execute", func(e *hooks.Event) { e.Confirm = hooks.String("it is dangerous") })
 			},
-			"This needs a confirmation: it is dangerous And that is that.",
+			"This needs the user's confirmation, and there is no way to ask for it. It was not done. And that is that.",
 		},
 		"the result is replaced": {
 			func(s *spy) { s.at("post_execute", func(e *hooks.Event) { e.Result = hooks.String("Never mind.") }) },

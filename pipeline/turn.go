@@ -31,6 +31,11 @@ type turn struct {
 	score  float64 // of the wake word
 	say    string
 
+	// Of a turn that follows another one without a call.
+	followed int           // how many there were in a row, with it; 0: it is none
+	asked    bool          // the answer before was a question
+	patience time.Duration // how long it waits for somebody to speak; 0: as long as the ears find right
+
 	chatName string // "": the active one
 	chat     Chat   // nil: it can't be read, and only what needs none is done
 	private  bool   // the chat was when the turn began
@@ -38,9 +43,10 @@ type turn struct {
 	saved    bool            // something of the turn is in the chat
 	saving   <-chan struct{} // closed when what is being saved is; nil: nothing is
 
-	taken   bool   // a plugin answered in the model's place
-	earlier string // what was said before the model asked for tools; it is in the chat already
-	speech  speech
+	taken     bool   // a plugin answered in the model's place
+	usedTools []any  // the tools that the model asked for so far, by name
+	earlier   string // what was said before the model asked for tools; it is in the chat already
+	speech    speech
 
 	traceMu sync.Mutex
 	trace   []event.HookCall
@@ -142,6 +148,7 @@ func (t *turn) enter() (err error) {
 		return &failure{kind, err}
 	}
 	t.private = t.chat.Private()
+	t.p.private.Store(t.private)
 	if t.record.Private = t.private; !t.private {
 		t.record.Chat = t.chat.Name()
 	}
@@ -173,14 +180,15 @@ func (t *turn) leave() {
 // or it ends.
 func (t *turn) work() { t.working = t.p.o.Clock.Work() }
 
-// hear collects an utterance, which is recognised while it is being spoken.
-func (t *turn) hear(ctx context.Context) (string, error) {
+// called answers the call, with a sound. If several appliances were called, the one that isn't to go on is cancelled.
+func (t *turn) called(ctx context.Context, cancel context.CancelCauseFunc) {
 	o := &t.p.o
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	sound := func() {
-		if len(o.WakeSound) > 0 {
-			o.Output.Sound(o.WakeSound, false)
+		if o.WakeSound == nil {
+			return
+		}
+		if frames := o.WakeSound(); len(frames) > 0 {
+			o.Output.Sound(frames, false)
 		}
 	}
 	if o.Contend == nil {
@@ -195,6 +203,20 @@ func (t *turn) hear(ctx context.Context) (string, error) {
 		})
 	}
 	t.onWake(ctx) // while the sound plays; what is said meanwhile is remembered by the ears
+}
+
+// hear collects an utterance, which is recognised while it is being spoken.
+func (t *turn) hear(ctx context.Context) (string, error) {
+	o := &t.p.o
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if t.followed > 0 {
+		if err := t.settle(ctx); err != nil {
+			return "", err
+		}
+	} else {
+		t.called(ctx, cancel)
+	}
 
 	type result struct {
 		text string
@@ -210,9 +232,10 @@ func (t *turn) hear(ctx context.Context) (string, error) {
 		recognised <- result{text, err}
 	}()
 
-	listenCtx, cancelListen := clock.WithTimeout(ctx, o.Clock, o.ListenTimeout, &failure{event.MicrophoneFailed, errNoFrames})
+	limit := o.ListenTimeout + t.patience
+	listenCtx, cancelListen := clock.WithTimeout(ctx, o.Clock, limit, &failure{event.MicrophoneFailed, errNoFrames})
 	defer cancelListen()
-	voiced, silence, err := o.Ears.Listen(listenCtx, t.from, func(f audio.Frame) {
+	voiced, silence, err := o.Ears.Listen(listenCtx, t.from, t.patience, func(f audio.Frame) {
 		t.working() // from the first frame on the ears have begun, and time is theirs
 		select {
 		case frames <- f: // waits for the recogniser, on nobody's account but its own: Listen has its queue

@@ -38,6 +38,7 @@ func BenchmarkStep(b *testing.B) {
 			}
 			perStep := b.Elapsed() / time.Duration(b.N)
 			b.ReportMetric(float64(30*time.Millisecond)/float64(perStep), "x-realtime")
+			b.ReportMetric(100*float64(perStep)/float64(30*time.Millisecond), "%core")
 		})
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // What becomes of a frame, in the order of the functions below:
 //
-//  1. Run takes it from the channel.
+//  1. Run takes it from the channel. It may be split in two then: what words are heard in, and what is kept for who
+//     listens, of the same sound.
 //  2. hear: the frontend turns it into two slices of features. The detectors run on them; the voice activity detector
 //     says whether it is speech. Both go into the ring. If there are words of openWakeWord's, their embedder takes the
 //     frame too, and they run on its embeddings.
@@ -209,10 +210,7 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 			if !ok {
 				return nil
 			}
-			if e.refused = !e.o.Admit(&f); e.refused {
-				f = audio.Frame{} // nothing of it is kept, and what was begun before ends in silence
-			}
-			e.hear(&f)
+			e.take(f)
 		case l := <-e.begin:
 			e.end(ErrSuperseded)
 			e.listen(l)
@@ -231,14 +229,26 @@ func (e *Ears) Run(ctx context.Context, frames <-chan audio.Frame) error {
 	}
 }
 
-// hear takes one frame through the engines.
-func (e *Ears) hear(f *audio.Frame) {
+// take lets a frame in, or silence in its place.
+func (e *Ears) take(f audio.Frame) {
+	if e.refused = !e.o.Admit(&f); e.refused {
+		f = audio.Frame{}
+	}
+	words, order := e.o.Split(f) // always, to keep up
+	if e.refused {
+		words, order = audio.Frame{}, audio.Frame{} // nothing of it is kept, and what was begun before ends in silence
+	}
+	e.hear(&words, order)
+}
+
+// hear takes one frame through the engines. It is kept as order.
+func (e *Ears) hear(f *audio.Frame, order audio.Frame) {
 	n := e.heard.Add(1) - 1
 	if !e.refused && e.microphone.hear(f) {
 		e.tellMicrophone()
 	}
 	r := e.at(n)
-	*r = remembered{frame: *f}
+	*r = remembered{frame: order}
 	var said *word
 	best := 0.0 // its score
 	speaking, sounding := false, e.o.Sounding()

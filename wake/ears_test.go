@@ -79,9 +79,13 @@ type heard struct {
 }
 
 func listening(ctx context.Context, e *Ears, from uint64) *heard {
+	return listeningFor(ctx, e, from, 0)
+}
+
+func listeningFor(ctx context.Context, e *Ears, from uint64, wait time.Duration) *heard {
 	h := new(heard)
 	go func() {
-		h.voiced, h.silence, h.err = e.Listen(ctx, from, func(f audio.Frame) { h.frames = append(h.frames, f) })
+		h.voiced, h.silence, h.err = e.Listen(ctx, from, wait, func(f audio.Frame) { h.frames = append(h.frames, f) })
 		h.over = true
 	}()
 	synctest.Wait()
@@ -98,7 +102,7 @@ func bubble(t *testing.T, o Options, test func(t *testing.T, e *Ears, feed func(
 		feed, stop := hearing(t, e)
 		test(t, e, feed)
 		stop()
-		if _, _, err := e.Listen(t.Context(), 0, func(audio.Frame) {}); !errors.Is(err, ErrStopped) {
+		if _, _, err := e.Listen(t.Context(), 0, 0, func(audio.Frame) {}); !errors.Is(err, ErrStopped) {
 			t.Errorf("Listen after Run gives %v", err)
 		}
 	})
@@ -141,7 +145,7 @@ func TestListenerIsSlow(t *testing.T) {
 		var err error
 		done := make(chan struct{})
 		go func() {
-			_, _, err = e.Listen(t.Context(), e.Heard(), func(audio.Frame) { <-slow; got++ })
+			_, _, err = e.Listen(t.Context(), e.Heard(), 0, func(audio.Frame) { <-slow; got++ })
 			close(done)
 		}()
 		synctest.Wait()
@@ -252,7 +256,7 @@ func TestFrameDoesNotAllocate(t *testing.T) {
 	}
 	e.listen(l)
 	f := audio.Frame(vowels(audio.FrameDuration))
-	if n := testing.AllocsPerRun(500, func() { e.hear(&f) }); n != 0 {
+	if n := testing.AllocsPerRun(500, func() { e.hear(&f, f) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

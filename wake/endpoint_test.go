@@ -98,7 +98,7 @@ func endpointOf(t *testing.T, x []int16, o Options, second bool) (at time.Durati
 	}
 	l := &listener{
 		queue: make(chan queued, len(x)/audio.FrameSize+1), left: make(chan struct{}),
-		endpoint: e.newEndpoint(),
+		endpoint: e.newEndpoint(0),
 	}
 	l.endpoint.most, l.endpoint.noSpeech = 1e6, 1e6
 	all := frames(x)
@@ -107,7 +107,7 @@ func endpointOf(t *testing.T, x []int16, o Options, second bool) (at time.Durati
 			l.from = uint64(i)
 			e.listen(l)
 		}
-		e.hear(&all[i])
+		e.hear(&all[i], all[i])
 		if i > audio.Frames(utteranceLead) && e.listener == nil {
 			return time.Duration(i+1) * audio.FrameDuration, l.voiced
 		}

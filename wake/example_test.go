@@ -30,7 +30,7 @@ func Example() {
 	go ears.Run(ctx, frames)
 
 	from := <-called
-	voiced, _, err := ears.Listen(ctx, from, func(f audio.Frame) { /* to the recogniser */ })
+	voiced, _, err := ears.Listen(ctx, from, 0, func(f audio.Frame) { /* to the recogniser */ })
 	fmt.Println(voiced, err)
 }
 

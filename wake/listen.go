@@ -31,17 +31,19 @@ type queued struct {
 
 // Listen collects one utterance. It passes the frames to to, in order and on the caller's goroutine, beginning with
 // frame number from or as far back as is remembered, and returns when the endpoint was found: voiced tells whether
-// anybody spoke, silence how long it had then been quiet. The rest of a wake word at the beginning isn't speech.
+// anybody spoke, silence how long it had then been quiet. The rest of a wake word at the beginning isn't speech. It waits
+// so long for somebody to speak; 0: as long as Options.NoSpeech.
 //
 // There is one Listen at a time: another one ends the first with ErrSuperseded. It returns at once when ctx is done,
 // unless to keeps it.
-func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (voiced bool, silence time.Duration, err error) {
+func (e *Ears) Listen(ctx context.Context, from uint64, wait time.Duration, to func(audio.Frame)) (voiced bool, silence time.Duration, err error) {
 	left := make(chan struct{})
+	endpoint := e.newEndpoint(wait)
 	l := &listener{
 		from:     from,
-		queue:    make(chan queued, audio.Frames(e.o.MaxUtterance)),
+		queue:    make(chan queued, endpoint.most),
 		left:     left,
-		endpoint: e.newEndpoint(),
+		endpoint: endpoint,
 	}
 	defer func() {
 		close(left)
@@ -71,14 +73,16 @@ func (e *Ears) Listen(ctx context.Context, from uint64, to func(audio.Frame)) (v
 	}
 }
 
-// newEndpoint is one with the limits of the options.
-func (e *Ears) newEndpoint() endpoint {
-	most := audio.Frames(e.o.MaxUtterance)
-	return endpoint{
-		silence:  audio.Frames(e.o.Silence),
-		noSpeech: min(audio.Frames(e.o.NoSpeech), most),
-		most:     most,
+// newEndpoint is one with the limits of the options, or one that waits so long for speech.
+func (e *Ears) newEndpoint(wait time.Duration) endpoint {
+	p := endpoint{silence: audio.Frames(e.o.Silence), most: audio.Frames(e.o.MaxUtterance)}
+	if wait > 0 {
+		p.noSpeech = audio.Frames(min(wait, mostTime))
+		p.most += p.noSpeech // there must be time left for what is said at last
+	} else {
+		p.noSpeech = min(audio.Frames(e.o.NoSpeech), p.most)
 	}
+	return p
 }
 
 // drain ends the work of what nobody will take out of the queue any more.

@@ -49,19 +49,19 @@ func TestEarsHearOpenWakeWord(t *testing.T) {
 	}
 	sound := frames(inRoom(call, 2*sampleRate, 2*sampleRate))
 	for i := range sound {
-		e.hear(&sound[i])
+		e.hear(&sound[i], sound[i])
 	}
 	if len(calls) != 1 || calls[0].Word != "alexa_v0.1" || calls[0].Routine != "good night" || !(calls[0].Score > 0.6) {
 		t.Fatalf("calls %+v", calls)
 	}
-	if n := testing.AllocsPerRun(100, func() { e.hear(&sound[0]) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { e.hear(&sound[0], sound[0]) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	if err := e.SetCutoff("alexa_v0.1", 0.99999); err != nil {
 		t.Fatal(err)
 	}
 	for i := range sound {
-		e.hear(&sound[i])
+		e.hear(&sound[i], sound[i])
 	}
 	if len(calls) != 1 {
 		t.Errorf("with the highest cutoff: %+v", calls[1:])

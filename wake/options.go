@@ -54,6 +54,12 @@ type Options struct {
 	// deaf while none may. It must not wait. Nil: all may.
 	Admit func(*audio.Frame) bool `toml:"-"`
 
+	// Split makes two of a frame that was admitted, or of silence in the place of one that was not: words is what wake
+	// words and speech are found in, order what Listen passes on. With a canceller in it these are what it leaves of the
+	// microphone without suppressing anything, and what is left of that with the echo turned down. order may be a frame
+	// late. It must not wait. Nil: both are the frame.
+	Split func(mic audio.Frame) (words, order audio.Frame) `toml:"-"`
+
 	// Alone reports, while the loudspeaker sounds, whether nothing else is heard: then no word is said but by the
 	// loudspeaker, and none is heard. Nil: that is not known.
 	Alone func() bool `toml:"-"`
@@ -96,6 +102,9 @@ func (o *Options) defaults() {
 	}
 	if o.Admit == nil {
 		o.Admit = func(*audio.Frame) bool { return true }
+	}
+	if o.Split == nil {
+		o.Split = func(f audio.Frame) (words, order audio.Frame) { return f, f }
 	}
 	if o.Alone == nil {
 		o.Alone = func() bool { return false }

@@ -389,6 +389,7 @@ func BenchmarkHear(b *testing.B) {
 				c.Hear(&m)
 				at = (at + block) % len(mic)
 			}
+			b.ReportMetric(100*float64(b.Elapsed())/float64(b.N)/float64(audio.FrameDuration), "%core")
 		})
 	}
 }

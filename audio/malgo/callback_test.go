@@ -252,6 +252,11 @@ func TestCallbacksDoNotAllocate(t *testing.T) {
 	}
 }
 
+// coreShare is how much of a core it takes in real time, if each round is 20 ms of sound.
+func coreShare(b *testing.B) float64 {
+	return 100 * float64(b.Elapsed()) / float64(b.N) / float64(audio.FrameDuration)
+}
+
 func BenchmarkCallback(b *testing.B) {
 	for _, s := range []shape{inner, {signed16, 2, 48000}, {signed32, 8, 48000}} {
 		memory := make([]byte, int(s.rate)/50*s.channels*s.format.size())
@@ -263,6 +268,7 @@ func BenchmarkCallback(b *testing.B) {
 				c.take(memory)
 				c.rings.pop(&g)
 			}
+			b.ReportMetric(coreShare(b), "%core")
 		})
 		b.Run("playback "+s.String(), func(b *testing.B) {
 			p := mustPlayback(b, s, audio.NewOutput(0))
@@ -270,6 +276,7 @@ func BenchmarkCallback(b *testing.B) {
 			for b.Loop() {
 				p.give(memory)
 			}
+			b.ReportMetric(coreShare(b), "%core")
 		})
 	}
 }

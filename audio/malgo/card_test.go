@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"os/exec"
 	"path/filepath"
@@ -333,4 +334,51 @@ func ExampleNewSupervisor() {
 	before := s.Stats()
 	s.Run(ctx)
 	fmt.Println(s.Stats().Since(before))
+}
+
+// Whether the devices' threads could have a higher priority is said once for each, and nowhere but at debug level.
+func TestPriorityIsTold(t *testing.T) {
+	told := make(chan string, 100)
+	log := slog.New(slog.NewTextHandler(lineWriter(told), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s, err := malgo.NewSupervisor(malgo.Options{Backend: "null", Logger: log}, audio.NewOutput(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	over := make(chan error, 1)
+	go func() { over <- s.Run(ctx) }()
+	limit := time.After(20 * time.Second)
+	for seen := map[string]bool{}; len(seen) < 2; {
+		select {
+		case line := <-told:
+			if !strings.Contains(line, "priority of a sound device's thread") {
+				continue
+			}
+			side := "microphone"
+			if strings.Contains(line, "side=loudspeaker") {
+				side = "loudspeaker"
+			}
+			if seen[side] || !strings.Contains(line, "level=DEBUG") {
+				t.Errorf("told %s", line)
+			}
+			seen[side] = true
+		case <-limit:
+			t.Fatal("never told")
+		}
+	}
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
+
+// A lineWriter sends what is written.
+type lineWriter chan<- string
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	select {
+	case w <- string(p):
+	default:
+	}
+	return len(p), nil
 }

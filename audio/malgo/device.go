@@ -17,6 +17,7 @@ type half struct {
 	playback *playback     // of a loudspeaker
 	stopped  chan struct{} // a token when the device says that it has stopped
 	messages chan string   // what miniaudio says, from any thread; full: it is dropped
+	priority priority      // of the device's thread
 
 	start   func() error
 	started func() bool

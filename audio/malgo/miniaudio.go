@@ -100,7 +100,8 @@ func initContext(b malgo.Backend, messages chan<- string) (*malgo.AllocatedConte
 		default:
 		}
 	}
-	ctx, err := malgo.InitContext([]malgo.Backend{b}, malgo.ContextConfig{ThreadPriority: malgo.ThreadPriorityRealtime}, say)
+	// Its own way to a higher priority is all or nothing, without a bound: see priority.go.
+	ctx, err := malgo.InitContext([]malgo.Backend{b}, malgo.ContextConfig{ThreadPriority: malgo.ThreadPriorityNormal}, say)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s: %v): install libasound2 or start PulseAudio", errNoBackend, backendName(b), plain(err))
 	}
@@ -189,14 +190,14 @@ func openOn(o Options, b malgo.Backend, side Side, out *audio.Output) (_ *half, 
 			return nil, fmt.Errorf("open %q: %w", half.name, err)
 		}
 		take := half.capture.take
-		data = func(_, in []byte, _ uint32) { take(in) }
+		data = func(_, in []byte, _ uint32) { half.priority.raise(); take(in) }
 	} else {
 		half.format, half.channels = sampleFormat(dev.PlaybackFormat()), int(dev.PlaybackChannels())
 		if half.playback, err = newPlayback(half.shape, out); err != nil {
 			return nil, fmt.Errorf("open %q: %w", half.name, err)
 		}
 		give := half.playback.give
-		data = func(out, _ []byte, _ uint32) { give(out) }
+		data = func(out, _ []byte, _ uint32) { half.priority.raise(); give(out) }
 	}
 	half.start = func() error {
 		if err := dev.Start(); err != nil {

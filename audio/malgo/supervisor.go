@@ -151,8 +151,10 @@ func (k *keeper) watched() bool {
 	return time.Since(time.Unix(0, k.seen.Load())) < lastWait+opening+closing+5*time.Second
 }
 
-// Run keeps both devices until ctx is done, whether there are any or not. It may be called once.
+// Run keeps both devices until ctx is done, whether there are any or not. It may be called once. Meanwhile GOMAXPROCS is
+// higher by two.
 func (s *Supervisor) Run(ctx context.Context) error {
+	defer reserve()()
 	var wg sync.WaitGroup
 	hangs := make([]error, len(s.keepers))
 	for i, k := range s.keepers {
@@ -298,6 +300,9 @@ func (k *keeper) attend(ctx context.Context, h *half, stopStandIn func()) *Fault
 		case <-tick.C:
 		}
 		k.alive()
+		if a := h.priority.news(); a != nil {
+			k.log.Debug("priority of a sound device's thread", "side", k.side, "raised", a.err == nil, "why not", a.err)
+		}
 		now, v := time.Now(), h.vitals()
 		if h.playback != nil && v.moments > 0 {
 			stopStandIn()
@@ -375,6 +380,7 @@ func (k *keeper) standIn() (stop func()) {
 		return func() {}
 	}
 	over, done := make(chan struct{}), make(chan struct{})
+	k.out.SetAbsent(true)
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(audio.FrameDuration)
@@ -392,5 +398,9 @@ func (k *keeper) standIn() (stop func()) {
 			}
 		}
 	}()
-	return sync.OnceFunc(func() { close(over); <-done })
+	return sync.OnceFunc(func() {
+		close(over)
+		<-done
+		k.out.SetAbsent(false)
+	})
 }

@@ -295,14 +295,14 @@ func TestStartWithoutDevices(t *testing.T) {
 		if got := b.opened(Microphone); !slices.Equal(got, want) {
 			t.Errorf("opened at %v, want %v", got, want)
 		}
-		if s.Flowing() || s.Wedged() {
-			t.Errorf("flowing %v, wedged %v: what isn't there is not cured by starting again", s.Flowing(), s.Wedged())
+		if s.Flowing() || s.Wedged() || b.out.Audible() {
+			t.Errorf("flowing %v, wedged %v, audible %v: what isn't there is not cured by starting again", s.Flowing(), s.Wedged(), b.out.Audible())
 		}
 		b.set(Microphone, nil, "")
 		b.set(Loudspeaker, nil, "")
 		time.Sleep(lastWait + steady + time.Second)
-		if !s.Flowing() || s.Info().Capture != "fake" || s.Info().Playback != "fake" {
-			t.Errorf("flowing %v, %+v", s.Flowing(), s.Info())
+		if !s.Flowing() || s.Info().Capture != "fake" || s.Info().Playback != "fake" || !b.out.Audible() {
+			t.Errorf("flowing %v, audible %v, %+v", s.Flowing(), b.out.Audible(), s.Info())
 		}
 		if b.backends[0] != "" || b.backends[len(b.backends)-1] != "" {
 			t.Errorf("asked for %q", b.backends)

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package malgo
+
+import "errors"
+
+func runFirst() error { return errors.ErrUnsupported }
