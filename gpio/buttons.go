@@ -97,7 +97,7 @@ type button struct {
 	level  level
 	press  gestures
 	tell   func(event.Fact)
-	do     func(button string, a Action)
+	do     func(button string, g event.Gesture, a Action)
 	notice func(part, reason string)
 }
 
@@ -164,7 +164,5 @@ func (b *button) gesture(g event.Gesture) {
 		return
 	}
 	b.tell(event.ButtonPressed{At: time.Now(), Button: b.Name, Gesture: g})
-	if a := b.action(g); a != None {
-		b.do(b.Name, a)
-	}
+	b.do(b.Name, g, b.action(g))
 }

@@ -30,8 +30,9 @@ type Options struct {
 
 	Bus  *event.Bus `toml:"-"`
 	Mute *Mute      `toml:"-"` // nil: there is nothing to mute
-	// Do does what a button was pressed for. It must not wait. Nil: nothing is done.
-	Do func(button string, a Action) `toml:"-"`
+	// Do does what a button was pressed for: each gesture with its action, which may be None. It must not wait. Nil: nothing
+	// is done.
+	Do func(button string, g event.Gesture, a Action) `toml:"-"`
 	// Heard and Spoken are as of ring.Options.
 	Heard  func() float64 `toml:"-"`
 	Spoken func() float64 `toml:"-"`
@@ -92,7 +93,7 @@ func Open(o Options) (*Body, error) {
 		o.Bus = new(event.Bus)
 	}
 	if o.Do == nil {
-		o.Do = func(string, Action) {}
+		o.Do = func(string, event.Gesture, Action) {}
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -77,7 +77,10 @@ func try(t *testing.T, o body.Options, prepare func(*subject) body.Options, f fu
 			o = prepare(s)
 		}
 		o.Host, o.Bus = s.bench, s.bus
-		o.Do = func(_ string, a body.Action) {
+		o.Do = func(_ string, _ event.Gesture, a body.Action) {
+			if a == body.None {
+				return
+			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.acts = append(s.acts, a)

@@ -43,9 +43,6 @@ func (f *Facts) Run(ctx context.Context, facts <-chan event.Fact) error {
 // ofTurn are the rungs of which a turn holds one.
 var ofTurn = []Rung{Listening, FollowUp, Thinking, Speaking}
 
-// FollowUpState is the state in which the appliance listens without having been called.
-const FollowUpState event.State = "follow_up"
-
 // Tell shows a fact.
 func (f *Facts) Tell(fact event.Fact) {
 	r := f.ring
@@ -105,7 +102,7 @@ func (f *Facts) state(to event.State) {
 	switch to {
 	case event.Listening:
 		r.replace(ofTurn, Listening, Args{})
-	case FollowUpState:
+	case event.FollowUp:
 		r.replace(ofTurn, FollowUp, Args{})
 	case event.Thinking:
 		r.replace(append(ofTurn[:len(ofTurn):len(ofTurn)], Waking), Thinking, Args{})

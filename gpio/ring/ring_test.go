@@ -407,7 +407,7 @@ func TestFacts(t *testing.T) {
 			{event.StateChanged{To: event.Speaking}, 0, Speaking},
 			{event.VolumeChanged{Percent: 40}, 0, Volume},
 			{event.Woke{Stops: true}, 2 * time.Second, Speaking},
-			{event.StateChanged{To: FollowUpState}, 0, FollowUp},
+			{event.StateChanged{To: event.FollowUp}, 0, FollowUp},
 			{event.StateChanged{To: event.Failed}, 0, Idle},
 			{event.TurnEnded{Record: event.Record{Outcome: event.FailedTurn, Error: event.ModelFailed}}, 0, Failed},
 			{event.StateChanged{To: event.Idle}, 5 * time.Second, Idle},
