@@ -22,6 +22,12 @@ put() { install -D -m "$1" "$2" "$root/$3"; }
 put 755 "$binary" usr/bin/bellbird
 for f in clock-floor check-data; do put 755 $here/$f usr/lib/bellbird/$f; done
 for f in deploy/systemd/*.service deploy/systemd/*.timer; do put 644 "$f" "usr/lib/systemd/system/$(basename "$f")"; done
+# What restarts the machine for an update, and ends a trial. They are switched on where there is RAUC.
+for f in bellbird-restart.path bellbird-restart.service bellbird-trial.timer bellbird-trial.service; do
+	put 644 deploy/rauc/$f usr/lib/systemd/system/$f
+done
+put 755 deploy/rauc/trial-deadline usr/lib/bellbird/trial-deadline
+put 644 deploy/rauc/bellbird-rauc.conf usr/share/dbus-1/system.d/bellbird-rauc.conf
 put 644 deploy/systemd/bellbird.sysusers usr/lib/sysusers.d/bellbird.conf
 put 644 deploy/systemd/bellbird.tmpfiles usr/lib/tmpfiles.d/bellbird.conf
 put 644 deploy/systemd/60-bellbird.rules usr/lib/udev/rules.d/60-bellbird.rules
