@@ -1,0 +1,2 @@
+EXTRA_OECONF ?= ""
+DISABLE_STATIC = " --disable-static"

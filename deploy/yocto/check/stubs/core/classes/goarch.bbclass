@@ -1,0 +1,2 @@
+TARGET_GOARCH = "arm64"
+TARGET_GOARM = ""

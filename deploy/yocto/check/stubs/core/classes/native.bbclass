@@ -1,0 +1,1 @@
+CLASSOVERRIDE = "class-native"

@@ -1,0 +1,2 @@
+SUMMARY = "What the layer appends to"
+SRC_URI = "file://fstab"

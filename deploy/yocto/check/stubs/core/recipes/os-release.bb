@@ -1,0 +1,2 @@
+SUMMARY = "What the layer appends to"
+OS_RELEASE_FIELDS = "ID"

@@ -1,0 +1,1 @@
+SUMMARY = "What the layer appends to"

@@ -1,0 +1,2 @@
+# The partitions of bellbird-rpi.wks.in are in fstab.
+FILESEXTRAPATHS:prepend:bellbird := "${THISDIR}/files:"
