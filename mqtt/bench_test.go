@@ -2,6 +2,7 @@ package mqtt_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -43,4 +44,26 @@ func BenchmarkFact(b *testing.B) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99_ms")
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50_ms")
+}
+
+// BenchmarkMemory measures what a connected device with all entities holds, of the heap and of goroutines' stacks.
+func BenchmarkMemory(b *testing.B) {
+	m := broker(b)
+	w := watch(b, m.addr(), "bellbird/+/availability")
+	used := func() float64 {
+		runtime.GC()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return float64(s.HeapAlloc+s.StackInuse) / 1024
+	}
+	var most float64
+	for b.Loop() {
+		before, n := used(), w.mark()
+		d := begin(b, newHouse().appliance(), at(m.url()))
+		n = w.payload(n, d.availability(), "online")
+		most = max(most, used()-before)
+		d.stop()
+		w.payload(n, d.availability(), "offline")
+	}
+	b.ReportMetric(most, "KiB")
 }

@@ -46,5 +46,7 @@ func (d *Device) config(components map[string]any) fields {
 	if d.o.Version != "" {
 		origin["sw"] = d.o.Version
 	}
-	return fields{"dev": device, "o": origin, "avty": []fields{{"t": d.availability()}}, "cmps": components}
+	// These payloads are the usual ones, but Home Assistant has been seen to miss its own defaults for them.
+	available := fields{"t": d.availability(), "pl_avail": "online", "pl_not_avail": "offline"}
+	return fields{"dev": device, "o": origin, "avty": []fields{available}, "cmps": components}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,23 +39,34 @@ const (
 	maxOptions    = 64
 )
 
+// What the assistant can be doing, and how a turn can end. Home Assistant refuses what isn't announced.
+var (
+	states = []string{
+		string(event.Idle), string(event.Listening), "follow_up", string(event.Thinking), string(event.Speaking), string(event.Failed),
+	}
+	outcomes = []string{
+		string(event.Completed), string(event.NotUnderstood), string(event.NothingHeard), string(event.Yielded), string(event.Handled),
+		string(event.Interrupted), string(event.FailedTurn),
+	}
+)
+
 // entities is the table of what the device has at the moment. docs/home-assistant.md shows it.
 func (d *Device) entities(h *home) []entity {
 	a := &d.o.Appliance
 	table := []entity{
-		{key: "state", platform: "sensor", name: "Assistant state", fields: enum("idle", "listening", "thinking", "speaking", "error"),
-			state: func() (string, bool) { return string(h.state), true }},
+		{key: "state", platform: "sensor", name: "Assistant state", fields: enum(states...),
+			state: func() (string, bool) { return string(h.state), slices.Contains(states, string(h.state)) }},
 		{key: "woke", platform: "sensor", name: "Wake word heard", fields: eachTime(fields{}), state: func() (string, bool) { return short(h.woke.Word, maxState), h.woke.Word != "" },
 			attributes: func() any { return wokeAttributes(h.woke) }},
 		{key: "heard", platform: "sensor", name: "Heard", disabled: true, speech: true, fields: eachTime(fields{}), state: text(&h.heard), attributes: whole(&h.heard)},
 		{key: "answered", platform: "sensor", name: "Answered", disabled: true, speech: true, fields: eachTime(fields{}), state: text(&h.answered), attributes: whole(&h.answered)},
 		{key: "turn", platform: "sensor", name: "Last turn", category: "diagnostic",
-			fields: eachTime(enum("completed", "not_understood", "nothing_heard", "handled", "interrupted", "failed")),
+			fields: eachTime(enum(outcomes...)),
 			state: func() (string, bool) {
 				if h.last == nil {
 					return "", false
 				}
-				return string(h.last.Outcome), true
+				return string(h.last.Outcome), slices.Contains(outcomes, string(h.last.Outcome))
 			}, attributes: h.turn},
 		{key: "problem", platform: "binary_sensor", name: "Problem", category: "diagnostic", fields: fields{"dev_cla": "problem"},
 			state:      func() (string, bool) { return onOff(len(h.problem(a.Problems)) > 0), true },

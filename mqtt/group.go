@@ -24,10 +24,18 @@ func (b *bid) better(c *bid) bool {
 	if x, y := math.Round(b.Score*20), math.Round(c.Score*20); x != y {
 		return x > y
 	}
-	if x, y := math.Round(b.Level), math.Round(c.Level); x != y {
+	if x, y := b.level(), c.level(); x != y {
 		return x > y
 	}
 	return b.From < c.From
+}
+
+// level is in whole decibels. One that isn't known is lower than any other.
+func (b *bid) level() float64 {
+	if b.Level == 0 {
+		return math.Inf(-1)
+	}
+	return math.Round(b.Level)
 }
 
 // hold is how long a claim stands: for so long those who hear the same call later are silent.

@@ -244,3 +244,16 @@ func BenchmarkArbitration(b *testing.B) {
 		})
 	}
 }
+
+// TestUnknownLevel: who knows how loud it heard the call goes before who doesn't.
+func TestUnknownLevel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		speakers := room(2, 200*time.Millisecond, func() time.Duration { return 10 * time.Millisecond })
+		speakers[0].Call("okay_nabu", 0.9, 0, speakers[0].tell) // the one with the smaller id
+		speakers[1].Call("okay_nabu", 0.9, -50, speakers[1].tell)
+		time.Sleep(time.Second)
+		if speakers[0].goesOn() || !speakers[1].goesOn() {
+			t.Errorf("told %v and %v", speakers[0].told, speakers[1].told)
+		}
+	})
+}

@@ -86,12 +86,27 @@ func (h *home) learn(f event.Fact) (changed []string, happened []message) {
 		return []string{"mute"}, nil
 	case event.PrivacyChanged:
 		return []string{"private", "chat"}, nil
+	case event.UpdateChanged, event.UpdateEnded:
+		return []string{"firmware"}, nil
 	case event.MicrophoneFault:
 		return h.fault("microphone", map[string]string{
 			"no_frames": "The microphone delivers no sound.", "constant": "The microphone delivers nothing but one value.",
 		}[f.Reason], "The microphone doesn't work.")
 	case event.MicrophoneWell:
 		return h.well("microphone")
+	case event.LoudspeakerFault:
+		return h.fault("loudspeaker", "The loudspeaker doesn't work: "+f.Reason+".", "")
+	case event.LoudspeakerWell:
+		return h.well("loudspeaker")
+	case event.ProviderSwitched:
+		if !f.Instead {
+			return h.well("provider " + f.Kind)
+		}
+		engine := map[string]string{"llm": "language model", "stt": "recogniser", "tts": "voice"}[f.Kind]
+		if engine == "" {
+			engine = f.Kind
+		}
+		return h.fault("provider "+f.Kind, "The "+engine+" can't be reached: "+f.Name+" stands in for it.", "")
 	case event.BodyFault:
 		return h.fault(f.Part, f.Part+": "+f.Reason, "")
 	case event.BodyWell:
@@ -116,6 +131,9 @@ func (h *home) well(part string) ([]string, []message) {
 }
 
 func (h *home) timer(f event.TimerChanged) ([]string, []message) {
+	if f.Private {
+		f.Name = "" // that there is one can be heard by everybody
+	}
 	switch f.What {
 	case event.TimerCancelled:
 		delete(h.timers, f.ID)
