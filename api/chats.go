@@ -52,39 +52,43 @@ type PreviewMessage struct {
 	Ghost   bool   `json:"ghost,omitempty"`
 }
 
-func (o *Options) chatRoutes(mux *http.ServeMux) {
+func (o *Options) chatRoutes(t *table) {
 	c := o.Chats
 	name := func(f func(string) error) http.HandlerFunc {
 		return o.serve(func(r *http.Request) (any, error) { return nil, f(r.PathValue("name")) })
 	}
-	mux.HandleFunc("GET /api/chats", o.serve(func(*http.Request) (any, error) { return c.List() }))
-	mux.HandleFunc("POST /api/chats", o.serve(func(r *http.Request) (any, error) {
+	t.handle("GET /api/chats", o.serve(func(*http.Request) (any, error) { return c.List() }))
+	t.handle("POST /api/chats", o.serve(func(r *http.Request) (any, error) {
 		var body struct{ Name string }
 		if err := read(r, &body); err != nil {
 			return nil, err
 		}
 		return nil, c.Create(body.Name)
 	}))
-	mux.HandleFunc("POST /api/chats/{name}/activate", name(c.Activate))
-	mux.HandleFunc("POST /api/chats/{name}/clear", name(c.Clear))
-	mux.HandleFunc("DELETE /api/chats/{name}", name(c.Delete))
-	mux.HandleFunc("POST /api/chats/{name}/rename", o.serve(func(r *http.Request) (any, error) {
+	t.handle("POST /api/chats/{name}/activate", name(c.Activate))
+	t.handle("POST /api/chats/{name}/clear", name(c.Clear))
+	t.handle("DELETE /api/chats/{name}", name(c.Delete))
+	t.handle("POST /api/chats/{name}/rename", o.serve(func(r *http.Request) (any, error) {
 		var body struct{ Name string }
 		if err := read(r, &body); err != nil {
 			return nil, err
 		}
 		return nil, c.Rename(r.PathValue("name"), body.Name)
 	}))
-	mux.HandleFunc("GET /api/chats/{name}/export", o.serve(func(r *http.Request) (any, error) { return c.Export(r.PathValue("name")) }))
-	mux.HandleFunc("GET /api/chats/{name}/settings", o.serve(func(r *http.Request) (any, error) { return c.Settings(r.PathValue("name")) }))
-	mux.HandleFunc("PUT /api/chats/{name}/settings", o.serve(func(r *http.Request) (any, error) {
+	t.handle("GET /api/chats/{name}/export", o.serve(func(r *http.Request) (any, error) { return c.Export(r.PathValue("name")) }))
+	t.handle("GET /api/chats/{name}/settings", o.serve(func(r *http.Request) (any, error) { return c.Settings(r.PathValue("name")) }))
+	t.handle("PUT /api/chats/{name}/settings", o.serve(func(r *http.Request) (any, error) {
 		var settings map[string]any
 		if err := read(r, &settings); err != nil {
 			return nil, err
 		}
+		// They may also be wrapped: no setting has that name.
+		if inner, ok := settings["settings"].(map[string]any); ok && len(settings) == 1 {
+			settings = inner
+		}
 		return c.Set(r.PathValue("name"), settings)
 	}))
-	mux.HandleFunc("GET /api/chats/{name}/prompt-preview", o.serve(func(r *http.Request) (any, error) {
+	t.handle("GET /api/chats/{name}/prompt-preview", o.serve(func(r *http.Request) (any, error) {
 		return c.Preview(r.Context(), r.PathValue("name"), r.URL.Query().Get("input"))
 	}))
 }
@@ -98,7 +102,7 @@ type Vault interface {
 	Change(from, to string) error
 }
 
-func (o *Options) vaultRoutes(mux *http.ServeMux) {
+func (o *Options) vaultRoutes(t *table) {
 	v := o.Vault
 	secret := func(f func(string) error) http.HandlerFunc {
 		return o.serve(func(r *http.Request) (any, error) {
@@ -109,11 +113,11 @@ func (o *Options) vaultRoutes(mux *http.ServeMux) {
 			return nil, f(body.Passphrase)
 		})
 	}
-	mux.HandleFunc("GET /api/vault", o.serve(func(*http.Request) (any, error) { return map[string]string{"state": v.State()}, nil }))
-	mux.HandleFunc("POST /api/vault/setup", secret(v.SetUp))
-	mux.HandleFunc("POST /api/vault/unlock", secret(v.Unlock))
-	mux.HandleFunc("POST /api/vault/lock", o.serve(func(*http.Request) (any, error) { return nil, v.Lock() }))
-	mux.HandleFunc("POST /api/vault/passphrase", o.serve(func(r *http.Request) (any, error) {
+	t.handle("GET /api/vault", o.serve(func(*http.Request) (any, error) { return map[string]string{"state": v.State()}, nil }))
+	t.handle("POST /api/vault/setup", secret(v.SetUp))
+	t.handle("POST /api/vault/unlock", secret(v.Unlock))
+	t.handle("POST /api/vault/lock", o.serve(func(*http.Request) (any, error) { return nil, v.Lock() }))
+	t.handle("POST /api/vault/passphrase", o.serve(func(r *http.Request) (any, error) {
 		var body struct{ From, To string }
 		if err := read(r, &body); err != nil {
 			return nil, err

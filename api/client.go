@@ -65,6 +65,9 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 	if err != nil {
 		return nil, err
 	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	resp, err := c.http.Do(req)
 	if errors.Is(err, ErrNotRunning) {
 		return nil, errors.Unwrap(err) // without the address, which says nothing

@@ -7,28 +7,52 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"bellbird/event"
 )
 
-// eventQueue is how many facts a reader may be behind before it loses some.
-const eventQueue = 256
+const (
+	// eventQueue is how many facts a reader may be behind before it loses some.
+	eventQueue = 256
 
-// keepAlive is how often a stream says that it is still there when there is nothing to tell.
-const keepAlive = 15 * time.Second
+	// maxStreams is how many readers there can be.
+	maxStreams = 32
 
-// events streams the facts as server-sent events (WHATWG HTML, section 9.2): the event's name is the fact's, and its
+	// keepAlive is how often a stream says that it is still there when there is nothing to tell.
+	keepAlive = 15 * time.Second
+)
+
+// streams are the readers of events.
+type streams struct {
+	o    *Options
+	open atomic.Int32
+}
+
+// serve streams the facts as server-sent events (WHATWG HTML, section 9.2): the event's name is the fact's, and its
 // data the fact in JSON. ?kind=turn_ended&kind=... chooses some. A reader that is too slow is told how many it missed,
-// with the event "dropped". Facts of private chats are left out.
-func (o *Options) events(w http.ResponseWriter, r *http.Request) {
+// with the event "dropped"; one that doesn't read at all is left. Facts of private chats are left out.
+func (s *streams) serve(w http.ResponseWriter, r *http.Request) {
+	if s.open.Add(1) > maxStreams {
+		s.open.Add(-1)
+		w.Header().Set("Retry-After", "10")
+		s.o.fail(w, Errorf(http.StatusServiceUnavailable, "%d programs follow the events already: close one", maxStreams))
+		return
+	}
+	defer s.open.Add(-1)
 	wanted := r.URL.Query()["kind"]
-	sub := o.Bus.Subscribe(eventQueue)
+	sub := s.o.Bus.Subscribe(eventQueue)
 	defer sub.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	flush := http.NewResponseController(w).Flush
-	if flush() != nil {
+	c := http.NewResponseController(w)
+	write := func(text []byte) bool {
+		_ = c.SetWriteDeadline(time.Now().Add(writeTimeout))
+		_, err := w.Write(text)
+		return err == nil && c.Flush() == nil
+	}
+	if !write(nil) {
 		return
 	}
 	tick := time.NewTicker(keepAlive)
@@ -42,32 +66,46 @@ func (o *Options) events(w http.ResponseWriter, r *http.Request) {
 		case <-tick.C:
 			out.WriteString(": still here\n\n")
 		case f := <-sub.C:
-			if kind := Kind(f); !private(f) && (len(wanted) == 0 || slices.Contains(wanted, kind)) {
-				data, err := json.Marshal(f)
-				if err != nil {
-					o.Logger.Error("a fact can't be told", "kind", kind, "err", err)
-					continue
-				}
-				fmt.Fprintf(&out, "event: %s\ndata: %s\n\n", kind, data)
-			}
+			s.tell(&out, f, wanted)
 			if d := sub.Dropped(); d > dropped {
 				fmt.Fprintf(&out, "event: dropped\ndata: %d\n\n", d-dropped)
 				dropped = d
 			}
 		}
-		if out.Len() == 0 {
-			continue
-		}
-		if _, err := w.Write(out.Bytes()); err != nil || flush() != nil {
+		if out.Len() > 0 && !write(out.Bytes()) {
 			return
 		}
 	}
 }
 
-// private reports whether a fact is of a private chat's turn.
-func private(f event.Fact) bool {
-	p, ok := f.(interface{ OfPrivateChat() bool })
-	return ok && p.OfPrivateChat()
+// tell writes a fact, if it is wanted and may be told.
+func (s *streams) tell(out *bytes.Buffer, f event.Fact, wanted []string) {
+	kind := Kind(f)
+	if len(wanted) > 0 && !slices.Contains(wanted, kind) {
+		return
+	}
+	f, ok := public(f)
+	if !ok {
+		return
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		s.o.Logger.Error("a fact can't be told", "kind", kind, "err", err)
+		return
+	}
+	fmt.Fprintf(out, "event: %s\ndata: %s\n\n", kind, data)
+}
+
+// public is what may be told of a fact. Nothing may of one of a private chat; a timer that was set in one has no name.
+func public(f event.Fact) (event.Fact, bool) {
+	if p, ok := f.(interface{ OfPrivateChat() bool }); ok && p.OfPrivateChat() {
+		return nil, false
+	}
+	if t, ok := f.(event.TimerChanged); ok && t.Private {
+		t.Name = ""
+		return t, true
+	}
+	return f, true
 }
 
 // Kind is the name of a fact's type in snake case, such as "turn_ended".

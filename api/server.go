@@ -1,22 +1,20 @@
-// Package api lets a program on the same machine, first of all the command line, see and steer the running appliance:
-// JSON over HTTP on a Unix socket. It holds no state and knows no part of the appliance: each gives it an interface.
+// Package api lets programs see and steer the running appliance: JSON over HTTP, on a Unix socket for the command line,
+// and over TCP for everything else. It holds no state and knows no part of the appliance: each gives it an interface, or
+// functions.
 //
-// A request is one of the routes below. An answer that is not in the two hundreds is {"error": "one line"}. Whoever may
-// open the socket may do everything: its file mode is the guard.
+// A request is one of the routes that openapi.json describes, which is held against the handlers by the tests. An answer
+// that is not in the two hundreds is {"error": "one line"}. Whoever may open the socket may do everything: its file mode
+// is the guard. That of TCP is in guard.go.
 package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"bellbird/event"
@@ -30,75 +28,63 @@ type Options struct {
 	Vault   Vault
 	Bus     *event.Bus // must be set
 
+	// State is all that there is to see at a glance.
+	State func() State
+	// Volume is how loud it is; SetVolume changes what isn't nil.
+	Volume    func() Volume
+	SetVolume func(VolumeChange) error
+	// Mute is whether the microphone is muted.
+	Mute    func() Mute
+	SetMute func(muted bool) error
+	// Timers are the timers and alarms, the next to ring first. CancelTimer reports whether there was one of that number.
+	Timers      func() []Timer
+	SetTimer    func(name string, length time.Duration) error
+	CancelTimer func(id int) bool
+	// Models are the engines that think, hear and speak.
+	Models func() []Model
+	// Records are those of the last turns that are kept, the last first. None is of a private chat.
+	Records func() ([]TurnRecord, error)
+	// Metrics writes what is measured, in the text format of Prometheus.
+	Metrics func(io.Writer) error
+
+	// Pages is what is served over TCP outside of /api/, without a token: it has no secrets. Nil: nothing.
+	Pages http.Handler
+
 	Logger *slog.Logger // nil: none
 }
 
 const (
 	maxBody       = 1 << 20 // bytes of a request
 	readTimeout   = 10 * time.Second
+	writeTimeout  = 10 * time.Second // of an answer, or an event
+	idleTimeout   = 2 * time.Minute
 	shutdownGrace = time.Second
 )
 
-// A Server serves on one socket.
+// A Server serves at one address.
 type Server struct {
-	o        Options
+	name     string // for errors
 	listener net.Listener
+	handler  http.Handler
+	log      *slog.Logger
 }
 
-// Listen opens the socket at path, for its owner and group, and takes the place of one that nobody serves any more. Run
-// must follow, or Close.
-func Listen(path string, o Options) (*Server, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("local socket: %w", err)
-	}
-	if err := removeStale(path); err != nil {
-		return nil, fmt.Errorf("local socket %s: %w", path, err)
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, fmt.Errorf("local socket: %w", err)
-	}
-	if err := os.Chmod(path, 0o660); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("local socket: %w", err)
-	}
-	return &Server{o, l}, nil
-}
+// Addr is where it serves.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// removeStale removes a socket that was left behind. One that answers is another appliance's, and what is no socket is
-// not ours to remove.
-func removeStale(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case info.Mode().Type() != fs.ModeSocket:
-		return errors.New("there is a file of that name which is no socket: remove it")
-	}
-	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
-		c.Close()
-		return errors.New("another appliance is running: stop it first")
-	}
-	return os.Remove(path)
-}
-
-// Close closes the socket of a server that was never run.
+// Close closes a server that was never run.
 func (s *Server) Close() error { return s.listener.Close() }
 
 // Run serves until ctx is done.
 func (s *Server) Run(ctx context.Context) error {
 	srv := &http.Server{
-		Handler:           Handler(s.o),
+		Handler:           s.handler,
 		ReadHeaderTimeout: readTimeout,
-		MaxHeaderBytes:    1 << 16,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    16 << 10,
 		// Streams end with the server.
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelWarn),
+		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug), // what goes wrong there is the other side's doing
 	}
 	stop := context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
@@ -109,94 +95,48 @@ func (s *Server) Run(ctx context.Context) error {
 	})
 	defer stop()
 	if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("local socket: %w", err)
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	return nil
 }
 
-// Handler answers all routes.
-func Handler(o Options) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/events", o.events)
+// A table collects the routes.
+type table struct {
+	mux      *http.ServeMux
+	patterns []string
+}
+
+func (t *table) handle(pattern string, f http.HandlerFunc) {
+	t.patterns = append(t.patterns, pattern)
+	t.mux.HandleFunc(pattern, f)
+}
+
+// Handler answers all routes, for anybody.
+func Handler(o Options) http.Handler { return o.routes().mux }
+
+func (o *Options) routes() *table {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	t := &table{mux: http.NewServeMux()}
+	t.handle("GET /api/openapi.json", describe)
+	t.handle("GET /api/events", (&streams{o: o}).serve)
+	o.deviceRoutes(t)
+	o.recordRoutes(t)
 	if o.Turns != nil {
-		o.turnRoutes(mux)
+		o.turnRoutes(t)
 	}
 	if o.Plugins != nil {
-		o.pluginRoutes(mux)
+		o.pluginRoutes(t)
 	}
 	if o.Chats != nil {
-		o.chatRoutes(mux)
+		o.chatRoutes(t)
 	}
 	if o.Vault != nil {
-		o.vaultRoutes(mux)
+		o.vaultRoutes(t)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+	t.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		o.fail(w, &Error{http.StatusNotFound, fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
 	})
-	return mux
-}
-
-// An Error is what a part answers when the caller is to blame, or has to know the status. Any other error is an internal
-// one.
-type Error struct {
-	Status  int // of HTTP
-	Message string
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// Errorf makes an Error.
-func Errorf(status int, format string, args ...any) error {
-	return &Error{status, fmt.Sprintf(format, args...)}
-}
-
-// A route reads a request and returns what to answer, nil being nothing, or an error.
-type route func(r *http.Request) (any, error)
-
-// serve makes a handler of a route.
-func (o *Options) serve(f route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		v, err := f(r)
-		switch {
-		case err != nil:
-			o.fail(w, err)
-		case v == nil:
-			w.WriteHeader(http.StatusNoContent)
-		default:
-			o.reply(w, http.StatusOK, v)
-		}
-	}
-}
-
-func (o *Options) fail(w http.ResponseWriter, err error) {
-	status := http.StatusInternalServerError
-	var e *Error
-	if errors.As(err, &e) {
-		status = e.Status
-	} else {
-		o.Logger.Error("local socket", "err", err)
-	}
-	o.reply(w, status, map[string]string{"error": err.Error()})
-}
-
-func (o *Options) reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the caller is gone, if anything
-}
-
-// read decodes a request's body.
-func read(r *http.Request, dst any) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	err := d.Decode(dst)
-	if err == nil {
-		_, err = d.Token()
-		if err == io.EOF {
-			return nil
-		}
-		err = errors.New("there is more than one value")
-	}
-	return Errorf(http.StatusBadRequest, "the request can't be read: %v", err)
+	return t
 }

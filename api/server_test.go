@@ -4,13 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"bellbird/api"
 	"bellbird/event"
@@ -18,16 +22,21 @@ import (
 
 // desk is an appliance's plugins and chats, written down.
 type desk struct {
+	mu   sync.Mutex
 	did  []string
 	fail error
 }
 
 func (d *desk) note(words ...string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.did = append(d.did, strings.Join(words, " "))
 	return d.fail
 }
 
-func (d *desk) Settings(context.Context, string) (any, error) { return nil, nil }
+func (d *desk) Settings(context.Context, string) (any, error) {
+	return []map[string]any{{"key": "units", "type": "string", "value": "metric"}}, nil
+}
 
 func (d *desk) SetSettings(_ context.Context, name string, _ map[string]any) error {
 	return d.note("set", name)
@@ -59,18 +68,19 @@ func (d chatDesk) Settings(name string) (any, error) {
 	return map[string]any{"mode": "chat"}, d.note("settings", name)
 }
 func (d chatDesk) Set(name string, s map[string]any) (any, error) {
-	return s, d.note("set", name, s["mode"].(string))
+	mode, _ := s["mode"].(string)
+	return s, d.note("set", name, mode)
 }
 func (d chatDesk) Preview(_ context.Context, name, input string) (api.Preview, error) {
-	return api.Preview{}, d.note("preview", name, input)
+	return api.Preview{Messages: []api.PreviewMessage{{Role: "user", Content: input}}}, d.note("preview", name, input)
 }
 
 func (d *desk) AskIn(_ context.Context, chat, text string) (event.Record, error) {
-	return event.Record{Answer: "Yes."}, d.note("ask", chat, text)
+	return event.Record{Outcome: event.Completed, Answer: "Yes."}, d.note("ask", chat, text)
 }
 
 func (d *desk) Say(_ context.Context, text string) (event.Record, error) {
-	return event.Record{}, d.note("say", text)
+	return event.Record{Outcome: event.Completed}, d.note("say", text)
 }
 
 func (d *desk) Stop() { d.note("stop") }
@@ -81,15 +91,65 @@ func (d *desk) Unlock(p string) error        { return d.note("unlock", p) }
 func (d *desk) Lock() error                  { return d.note("lock") }
 func (d *desk) Change(from, to string) error { return d.note("change", from, to) }
 
+// options are those of an appliance that has everything.
+func (d *desk) options(bus *event.Bus) api.Options {
+	began := time.Date(2026, 11, 30, 20, 0, 0, 0, time.UTC)
+	volume := api.Volume{Percent: 70}
+	mute := func() api.Mute { return api.Mute{} }
+	record := event.Record{
+		Run: 3, Began: began, Outcome: event.Completed, WakeWord: "okay_nabu", Stages: event.Stages{End: event.Millis(time.Second)}, Gaps: 1,
+		Model: &event.ModelUse{Requests: 1, Input: 20, Output: 5},
+		Hooks: []event.HookCall{{Point: "post_llm", Plugin: "weather", Outcome: "committed", Took: event.Millis(time.Millisecond)}},
+	}
+	return api.Options{
+		Turns: d, Plugins: d, Chats: chatDesk{d}, Vault: d, Bus: bus,
+		State: func() api.State {
+			m := mute()
+			return api.State{State: event.Idle, Since: began, Version: "v1", Began: began, Chat: "default", Volume: volume, Mute: &m, Problems: []string{}}
+		},
+		Volume: func() api.Volume { return volume },
+		SetVolume: func(v api.VolumeChange) error {
+			return d.note("volume", fmt.Sprint(*v.Percent))
+		},
+		Mute:    mute,
+		SetMute: func(m bool) error { return d.note("mute", fmt.Sprint(m)) },
+		Timers: func() []api.Timer {
+			return []api.Timer{{ID: 1, Name: "eggs", Ends: began, Total: 90}, {ID: 2, Alarm: true, Ends: began, Days: []string{"Monday"}, Ringing: true}}
+		},
+		SetTimer: func(name string, l time.Duration) error { return d.note("timer", name, l.String()) },
+		CancelTimer: func(id int) bool {
+			_ = d.note("cancel", fmt.Sprint(id))
+			return id == 1
+		},
+		Models: func() []api.Model {
+			return []api.Model{{Kind: "llm", Name: "openai", Address: "http://server", Active: true}, {Kind: "stt", Name: "pocketsphinx", Active: true, Reached: new(true)}}
+		},
+		Records: func() ([]api.TurnRecord, error) {
+			return []api.TurnRecord{{ID: 8, Record: record}, {ID: 7, Record: record}}, nil
+		},
+		Metrics: func(w io.Writer) error {
+			_, err := io.WriteString(w, "bellbird_volume_percent 70\n")
+			return err
+		},
+	}
+}
+
 // serve runs a server, and returns its bus, a client of it, and its socket.
 func serve(t *testing.T, d *desk) (*event.Bus, *api.Client, string) {
 	t.Helper()
 	bus := new(event.Bus)
 	socket := filepath.Join(t.TempDir(), "run", "bellbird.sock")
-	s, err := api.Listen(socket, api.Options{Turns: d, Plugins: d, Chats: chatDesk{d}, Vault: d, Bus: bus})
+	s, err := api.Listen(socket, d.options(bus))
 	if err != nil {
 		t.Fatal(err)
 	}
+	run(t, s)
+	return bus, api.Dial(socket), socket
+}
+
+// run runs a server until the end of the test.
+func run(t testing.TB, s *api.Server) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -99,7 +159,6 @@ func serve(t *testing.T, d *desk) (*event.Bus, *api.Client, string) {
 			t.Error(err)
 		}
 	})
-	return bus, api.Dial(socket), socket
 }
 
 func TestRoutes(t *testing.T) {
@@ -122,6 +181,11 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/api/chats/c/export", nil, "export c"},
 		{"GET", "/api/chats/c/settings", nil, "settings c"},
 		{"PUT", "/api/chats/c/settings", map[string]string{"mode": "game"}, "set c game"},
+		{"PUT", "/api/chats/c/settings", map[string]any{"settings": map[string]string{"mode": "game"}}, "set c game"},
+		{"PUT", "/api/volume", map[string]int{"percent": 30}, "volume 30"},
+		{"PUT", "/api/mute", map[string]bool{"muted": true}, "mute true"},
+		{"POST", "/api/timers", map[string]any{"name": "eggs", "seconds": 90}, "timer eggs 1m30s"},
+		{"DELETE", "/api/timers/1", nil, "cancel 1"},
 		{"GET", "/api/chats/c/prompt-preview?input=hi+there", nil, "preview c hi there"},
 		{"POST", "/api/ask", map[string]string{"chat": "c", "text": "is it late"}, "ask c is it late"},
 		{"POST", "/api/say", map[string]string{"text": "it is late"}, "say it is late"},
@@ -159,7 +223,16 @@ func TestRefusals(t *testing.T) {
 		{"PUT", "/api/plugins/x/enabled", "yes", 400, "can't be read"},
 		{"POST", "/api/chats", map[string]string{"nom": "c"}, 400, "nom"},
 		{"POST", "/api/ask", map[string]string{"text": ""}, 400, "the text has to have"},
-		{"POST", "/api/chats", strings.Repeat("x", 2<<20), 400, "too large"},
+		{"POST", "/api/chats", strings.Repeat("x", 2<<20), 413, "too large"},
+		{"PUT", "/api/plugins/x/enabled", json.RawMessage("null"), 400, "null"},
+		{"PUT", "/api/volume", map[string]int{"percent": 101}, 400, "0 to 100"},
+		{"PUT", "/api/mute", map[string]int{}, 400, "muted"},
+		{"POST", "/api/timers", map[string]any{"seconds": 0.5}, 400, "1 to"},
+		{"POST", "/api/timers", map[string]any{"seconds": 1e300}, 400, "1 to"},
+		{"DELETE", "/api/timers/7", nil, 404, "no timer"},
+		{"DELETE", "/api/timers/seven", nil, 404, "no timer"},
+		{"GET", "/api/turns/9", nil, 404, "no record"},
+		{"GET", "/api/turns?limit=-1", nil, 400, "from 1"},
 	} {
 		err := c.Do(t.Context(), r.method, r.path, r.in, nil)
 		var e *api.Error

@@ -20,7 +20,7 @@ type Turns interface {
 // maxText bounds what can be asked or said, in bytes.
 const maxText = 8 << 10
 
-func (o *Options) turnRoutes(mux *http.ServeMux) {
+func (o *Options) turnRoutes(t *table) {
 	text := func(f func(ctx context.Context, chat, text string) (event.Record, error)) http.HandlerFunc {
 		return o.serve(func(r *http.Request) (any, error) {
 			var body struct{ Chat, Text string }
@@ -33,9 +33,9 @@ func (o *Options) turnRoutes(mux *http.ServeMux) {
 			return f(r.Context(), body.Chat, body.Text)
 		})
 	}
-	mux.HandleFunc("POST /api/ask", text(o.Turns.AskIn))
-	mux.HandleFunc("POST /api/say", text(func(ctx context.Context, _, text string) (event.Record, error) { return o.Turns.Say(ctx, text) }))
-	mux.HandleFunc("POST /api/stop", o.serve(func(*http.Request) (any, error) {
+	t.handle("POST /api/ask", text(o.Turns.AskIn))
+	t.handle("POST /api/say", text(func(ctx context.Context, _, text string) (event.Record, error) { return o.Turns.Say(ctx, text) }))
+	t.handle("POST /api/stop", o.serve(func(*http.Request) (any, error) {
 		o.Turns.Stop()
 		return nil, nil
 	}))
