@@ -51,12 +51,12 @@ race:
 	go test -race ./...
 
 nocgo:
-	CGO_ENABLED=0 go test ./...
+	CGO_ENABLED=0 go test -short ./...
 
 # The program as it is shipped: the demo on the virtual clock, and the appliance on a real sound server. What was said is
 # recognised again in the recordings.
 smoke: build
-	BELLBIRD_BINARY=$(CURDIR)/build/bellbird go test -count=1 -run 'TestDemoIsHeard|TestRunOnPulseAudio' -v ./cmd/appliance
+	BELLBIRD_BINARY=$(CURDIR)/build/bellbird go test -count=1 -run 'TestDemoIsHeard|OnPulseAudio' -v ./cmd/appliance
 	go test -count=1 -run OnPulse ./audio/malgo
 
 # What takes long: ten hours' worth of hostile plugins on the virtual clock and two minutes on the real one, and a
@@ -91,6 +91,10 @@ bench: setup-test build arm64
 	BELLBIRD_MEASURE=1 BELLBIRD_SPEECH=10h go test -count=1 -v -run 'TestDelayBy|TestHoursOf' ./pipeline
 
 	go test -run '^$$' -bench Cache -benchtime 1x ./llm/llmtest
+	go test -run '^$$' -bench 'Callback|Hear$$|Step$$' -benchtime 500x ./audio/malgo ./audio/echo ./wake
+	go test -run '^$$' -bench . -benchtime 50x ./mqtt ./plugins/mcp ./api
+	BELLBIRD_BINARY=$(CURDIR)/build/bellbird go test -count=1 -v -run BargeInOnPulse ./cmd/appliance
+	go test -count=1 -v -run LatencyOnPulse ./audio/malgo
 	go test -run '^$$' -bench TextToRequest -benchtime 200x ./cmd/appliance
 	cd store/compare && go test -short -run '^$$' -bench 'Put|Append|Turn|Open|Rename|Delete' -benchtime 20x .
 
@@ -113,6 +117,9 @@ wake-eval: build
 	wake/compare/eval.sh ../shared/data
 
 include deploy/package.mk
+include deploy/yocto.mk
+include deploy/device.mk
+include deploy/ha.mk
 
 clean:
 	rm -rf build demo.wav

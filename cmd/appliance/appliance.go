@@ -10,6 +10,7 @@ import (
 
 	"bellbird/audio"
 	"bellbird/clock"
+	"bellbird/dictation"
 	"bellbird/event"
 	"bellbird/gpio"
 	"bellbird/hooks"
@@ -17,6 +18,7 @@ import (
 	"bellbird/internal/run"
 	"bellbird/pipeline"
 	"bellbird/plugins"
+	integrations "bellbird/plugins/mcp"
 	"bellbird/store"
 	"bellbird/stt/pocketsphinx"
 	"bellbird/timers"
@@ -46,19 +48,28 @@ type appliance struct {
 	hooks  *hooks.Runner
 	loader *plugins.Loader
 	tally  *tally // of what the hooks did
+	told   func(hooks.Trace)
 	store  *store.Store
 	tools  *tools.Set
 	mcp    []*mcp.Server
 	ears   *wake.Ears  // nil: it has none
 	body   *embodiment // nil: it has none
+	voice  *espeak.Voice
+
+	integrations  *integrations.Set
+	dictation     *dictation.Dictation
+	confirmations *pipeline.Confirmations
 
 	more    []run.Part                                        // what else runs
 	contend func(word string, score float64, tell func(bool)) // set before it runs; nil: there is nobody else
+	publish func(owner, topic, text string) error             // below its own topic on MQTT; set before it runs; nil: there is none
 	toClose []func()
 
-	wakes, recognises switched     // what plugins can switch off
+	wakes, recognises switched // what plugins can switch off
+	wakeSound         atomic.Bool
 	announcing        atomic.Int32 // announcements that wait
 	forgetful         bool         // the storage is broken
+	hearsAnything     bool         // its recogniser is not bound to a grammar
 }
 
 // senses says which parts an appliance gets.
@@ -112,12 +123,13 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		return err
 	}
 	a.timers = timers.New(timers.Options{
-		Clock: clk, Bus: a.bus, Ring: ringer(a.output), Records: record{a.store.Bucket("timers"), "all"}, Sane: s.sane, Zone: a.zone,
+		Clock: clk, Bus: a.bus, Ring: ringer(a.output), Records: record{a.store.Bucket("timers"), "all"}, Sane: s.sane, Zone: a.zone, Private: a.speaksPrivately,
 		Logger: log.With("part", "timers"),
 	})
 
 	// What can be done, what is asked, and how it is said.
-	if err := a.equip(c, s, log); err != nil {
+	servers, err := a.equip(c, s, log)
+	if err != nil {
 		return err
 	}
 	model, err := a.think(c.Model, grammar, log)
@@ -129,9 +141,17 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	a.voice = voice
 
 	// What may see and change all of it.
 	if err := a.plug(c, s, model, voice, log); err != nil {
+		return err
+	}
+	if err := a.takeDown(c.Dictation, log); err != nil {
+		return err
+	}
+	a.integrate(c, servers, log)
+	if a.confirmations, err = confirmations(c.Ask); err != nil {
 		return err
 	}
 
@@ -141,7 +161,8 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		return err
 	}
 	c.Turn.Model = model
-	c.Turn.Tools, c.Turn.Withheld = a.tools, a.loader.Withheld
+	c.Turn.Tools, c.Turn.Confirmations = a.tools, a.confirmations
+	c.Turn.Withheld = func(tool string) bool { return a.loader.Withheld(tool) || a.integrations.Withheld(tool) }
 	c.Turn.Voice = voice
 	c.Turn.VoiceFor = voices(voice, log)
 	c.Turn.Chats = conversations{a.store}
@@ -160,8 +181,12 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		}
 		a.contend(word, score, tell)
 	}
-	if *c.WakeSound {
-		c.Turn.WakeSound = audio.WakeTone()
+	a.wakeSound.Store(*c.WakeSound)
+	c.Turn.WakeSound = func() []audio.Frame {
+		if a.wakeSound.Load() {
+			return audio.WakeTone()
+		}
+		return nil
 	}
 
 	// Body: before the ears, which must not hear while it is muted.
@@ -174,9 +199,13 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 
 	// Ears: last, because they call the turn, which asks them to listen.
 	if s.ears {
-		g := grammar.Grammar()
+		heard, err := intents.Heard()
+		if err != nil {
+			return err
+		}
+		g := heard.Grammar()
 		c.STT.Logger = log.With("part", "recogniser")
-		c.STT.OnPartial = func(text string, frames int) { a.ears.Hint(frames, hint(grammar, text)) }
+		c.STT.OnPartial = func(text string, frames int) { a.ears.Hint(frames, hint(heard, text)) }
 		recognizer, err := pocketsphinx.New(c.STT, pocketsphinx.Grammar(g))
 		if err != nil {
 			return err
@@ -205,6 +234,11 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 	}
 	a.turns = pipeline.New(c.Turn)
 	return nil
+}
+
+// speaksPrivately reports whether what happens now belongs to a private chat.
+func (a *appliance) speaksPrivately() bool {
+	return a.turns != nil && a.turns.Private() || isPrivate(a.store)()
 }
 
 // run keeps the appliance alive on device d, with further parts, until ctx is done or one of them ends.

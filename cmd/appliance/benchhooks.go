@@ -93,8 +93,8 @@ func timeScripts(ctx context.Context, n int, band hooks.Band) (median, best time
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	runtimes := newRuntimes(log)
-	defer runtimes.user.Close()
+	runtimes := newRuntimes(p, nil, log)
+	defer runtimes.Close()
 	r := hooks.New(hooks.Options{})
 	defer r.Close()
 	l := plugins.New(runtimes.options(p, r, log))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync"
 	"sync/atomic"
 
 	"bellbird/audio"
@@ -48,6 +49,7 @@ func (a *appliance) embody(o gpio.Options, spoken func() float64, log *slog.Logg
 			a.turns.Wake("button", 1, a.ears.Heard())
 		}
 	}
+	r.confirm = func() bool { return a.confirmations != nil && a.confirmations.Answer(true) }
 	r.private, r.secret = privateToggle(a.store), isPrivate(a.store)
 	volume := loudness{a.output, a.bus, a.clock}
 	r.louder = func(by int) { volume.SetVolume(min(max(volume.Volume()+by, 0), 100)) }
@@ -86,8 +88,9 @@ func (r record) saveFlag(on bool) error {
 // An admission decides which frames of the microphone are heard, before anything else sees them, and knows how loud they
 // are.
 type admission struct {
-	muted func() bool
-	level atomic.Uint64 // bits of a float64
+	muted  func() bool
+	level  atomic.Uint64 // bits of a float64
+	recent loudest
 }
 
 // admit reports whether the frame may be heard. It never waits.
@@ -96,7 +99,9 @@ func (a *admission) admit(f *audio.Frame) bool {
 		a.level.Store(0)
 		return false
 	}
-	a.level.Store(math.Float64bits(brightness(audio.Measure(f[:]).RMS)))
+	dB := audio.Measure(f[:]).RMS
+	a.level.Store(math.Float64bits(brightness(dB)))
+	a.recent.hear(dB)
 	return true
 }
 
@@ -109,7 +114,10 @@ func brightness(dB float64) float64 { return min(max((dB+55)/40, 0), 1) }
 // privateToggle switches between the private chat and the one that was talked in before.
 func privateToggle(s *store.Store) func() error {
 	before := ""
+	var mu sync.Mutex
 	return func() error {
+		mu.Lock()
+		defer mu.Unlock()
 		c, err := s.Active()
 		switch {
 		case err == nil && c.Name() == privateChat:

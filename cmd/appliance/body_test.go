@@ -65,18 +65,32 @@ func TestReflexes(t *testing.T) {
 		going["ringing"] = true
 		bus.Publish(event.StateChanged{To: event.Speaking})
 		for _, want := range []string{"ringing", "turn", "listen"} {
-			r.do("", gpio.Listen)
+			r.do("", event.Press, gpio.Listen)
 			expect("press", want)
 			if want == "turn" {
 				bus.Publish(event.StateChanged{To: event.Idle})
 			}
 		}
-		r.do("", gpio.Stop)
+		r.do("", event.Press, gpio.Stop)
 		expect("stop with nothing to stop", "")
+		asked := true
+		r.confirm = func() bool {
+			is := asked
+			if asked = false; is {
+				done = append(done, "yes")
+			}
+			return is
+		}
+		r.do("", event.Double, gpio.Listen)
+		expect("double press while something is asked", "yes")
+		r.do("", event.Double, gpio.Listen)
+		expect("double press", "listen")
+		r.do("", event.Double, gpio.None)
+		expect("double press for nothing", "")
 		for a, want := range map[gpio.Action]string{
 			gpio.TogglePrivate: "private", gpio.VolumeUp: "louder", gpio.VolumeDown: "softer", gpio.Reset: "reset", gpio.None: "",
 		} {
-			r.do("", a)
+			r.do("", event.Press, a)
 			expect(string(a), want)
 		}
 		bus.Publish(event.DialTurned{Steps: 2})
@@ -84,18 +98,18 @@ func TestReflexes(t *testing.T) {
 
 		bus.Publish(event.StateChanged{To: event.Listening})
 		synctest.Wait()
-		r.do("", gpio.ToggleMute)
+		r.do("", event.Press, gpio.ToggleMute)
 		expect("muted while it listens", "turn")
 		bus.Publish(event.StateChanged{To: event.Idle})
-		r.do("", gpio.Listen)
+		r.do("", event.Press, gpio.Listen)
 		expect("press while it is muted", "")
-		r.do("", gpio.ToggleMute)
-		r.do("", gpio.Listen)
+		r.do("", event.Press, gpio.ToggleMute)
+		r.do("", event.Press, gpio.Listen)
 		expect("unmuted and pressed", "listen")
 
 		facts := bus.Subscribe(10)
 		r.private = func() error { return pipeline.ErrLocked }
-		r.do("", gpio.TogglePrivate)
+		r.do("", event.Press, gpio.TogglePrivate)
 		synctest.Wait()
 		if f, ok := (<-facts.C).(event.TurnEnded); !ok || f.Record.Error != event.ChatLocked {
 			t.Errorf("told %v", f)

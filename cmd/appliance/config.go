@@ -14,6 +14,7 @@ import (
 	"bellbird/audio/malgo"
 	"bellbird/gpio"
 	"bellbird/mqtt"
+	"bellbird/ota"
 	"bellbird/pipeline"
 	"bellbird/prompt"
 	"bellbird/stt/pocketsphinx"
@@ -45,12 +46,17 @@ type Config struct {
 	Ghost  Ghost          `toml:"ghost"`
 	MCP    []mcp.Options  `toml:"mcp"`
 
-	Plugins Plugins `toml:"plugins"`
-	API     API     `toml:"api"`
-	Store   Memory  `toml:"store"`
+	Plugins      Plugins           `toml:"plugins"`
+	Integrations Integrations      `toml:"integrations"`
+	Ask          Ask               `toml:"ask"`
+	Dictation    []DictationTarget `toml:"dictation"`
+
+	API   API    `toml:"api"`
+	Store Memory `toml:"store"`
 
 	MQTT  mqtt.Options `toml:"mqtt"`
 	Body  gpio.Options `toml:"body"`
+	OTA   ota.Options  `toml:"ota"`
 	Debug Debug        `toml:"debug"`
 
 	// Volume is the loudness at start, 0 to 100; default 70.
@@ -89,6 +95,9 @@ func (f *flags) load() (Config, error) {
 		state = f.state
 	}
 	c.Plugins.setDefaults(state)
+	if c.Integrations.Dir == "" || f.state != "" {
+		c.Integrations.Dir = filepath.Join(state, "integrations")
+	}
 	if c.Store.Path == "" || f.state != "" {
 		c.Store.Path = filepath.Join(state, "bellbird.db")
 	}
@@ -96,7 +105,10 @@ func (f *flags) load() (Config, error) {
 		c.Plugins.StateDir = filepath.Join(state, "plugin-state")
 	}
 	if f.plugins != "" {
-		c.Plugins.UserDir = f.plugins
+		c.Plugins.UserDir, c.Plugins.own = f.plugins, true
+	}
+	if err := c.Plugins.Check(); err != nil {
+		return c, usagef("%s: plugins.%v", path, err)
 	}
 	if c.Volume == nil {
 		c.Volume = new(70)

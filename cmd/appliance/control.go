@@ -21,12 +21,14 @@ import (
 	"bellbird/plugins"
 )
 
-// What of the running appliance the command line can reach, over its local socket.
+// What of the running appliance can be reached: by the command line over its local socket, by others over TCP.
 
 // API is where the appliance can be reached.
 type API struct {
 	// Socket is a path; default /run/bellbird/bellbird.sock, or in a user's session bellbird.sock in its run-time directory.
 	Socket string `toml:"socket"`
+
+	api.HTTP // for everybody else
 }
 
 const systemSocket = "/run/bellbird/bellbird.sock"
@@ -78,6 +80,19 @@ func (a *appliance) control(c API, o api.Options) (run.Part, error) {
 	return run.Part{Name: "local socket", Run: s.Run}, nil
 }
 
+// web is the part that serves the same over TCP; none if it is off.
+func (a *appliance) web(c API, o api.Options) ([]run.Part, *api.Server, error) {
+	if c.Off() {
+		return nil, nil, nil
+	}
+	o.Plugins, o.Bus = &pluginControl{a.loader, a.tally}, a.bus
+	s, err := api.ListenHTTP(c.HTTP, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []run.Part{{Name: "api", Run: s.Run}}, s, nil
+}
+
 // pluginControl shows a plugins.Loader to the socket.
 type pluginControl struct {
 	*plugins.Loader
@@ -97,7 +112,7 @@ func showPlugin(i plugins.Info, t *tally) api.Plugin {
 	m := &i.Manifest
 	p := api.Plugin{
 		Name: m.Name, Version: m.Version, Description: m.Description, System: i.Band == hooks.System, Enabled: i.Enabled, Loaded: i.Loaded,
-		Commands: len(m.Capabilities.VoiceCommands), Network: m.Network, Tools: i.Tools, Errors: i.Errors,
+		Commands: len(m.Capabilities.VoiceCommands), Network: m.Network, Origin: i.Origin, Tools: i.Tools, Errors: i.Errors,
 	}
 	for point := range m.Capabilities.Hooks {
 		p.Hooks = append(p.Hooks, api.Hook{Point: point})

@@ -20,11 +20,17 @@ import (
 	"bellbird/event"
 	"bellbird/gpio"
 	"bellbird/hooks"
+	"bellbird/internal/run"
+	"bellbird/plugins/python"
 	"bellbird/plugins/worker"
 )
 
 // The worker of plugins is this program, started again.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == pythonName {
+		fmt.Fprintln(os.Stderr, python.Exec(os.Args[2]))
+		os.Exit(exitFailed)
+	}
 	if len(os.Args) > 1 && os.Args[1] == workerName {
 		if !underRace {
 			os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
@@ -50,6 +56,9 @@ type home struct {
 	stop   func()
 	body   *embodiment
 	ended  chan error // when it ends by itself
+	web    string     // the address of its API
+	output *audio.Output
+	bus    *event.Bus
 }
 
 // live runs an appliance that keeps its things in dir.
@@ -57,7 +66,7 @@ func live(t *testing.T, dir string) *home {
 	t.Helper()
 	needDemo(t)
 	h := &home{t: t, config: filepath.Join(dir, "config.toml")}
-	text := fmt.Sprintf("[api]\nsocket = %q\n", filepath.Join(dir, "s"))
+	text := fmt.Sprintf("[api]\nsocket = %q\nlisten = \"127.0.0.1:0\"\n", filepath.Join(dir, "s"))
 	if err := os.WriteFile(h.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -73,13 +82,23 @@ func live(t *testing.T, dir string) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	socket, err := a.control(c.API, api.Options{Turns: a.turns, Chats: chatControl{a.store, a.turns}, Vault: vaultControl{a.store}})
+	log := slog.New(slog.DiscardHandler)
+	offered := a.offer(c, api.Options{Turns: a.turns, Chats: chatControl{a.store, a.turns}, Vault: vaultControl{a.store}}, log)
+	socket, err := a.control(c.API, offered)
 	if err != nil {
 		t.Fatal(err)
 	}
+	parts := []run.Part{socket, a.resetting(c, log)}
+	web, server, err := a.web(c.API, offered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server != nil {
+		parts, h.web = append(parts, web...), "http://"+server.Addr().String()
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	h.body, h.ended = a.body, done
+	h.body, h.ended, h.output, h.bus = a.body, done, output, a.bus
 	go func() { // its time passes quickly, but not as fast as the machine can: a moment of ours must not be an hour of its
 		for ctx.Err() == nil {
 			brake := virtual.Work()
@@ -88,7 +107,7 @@ func live(t *testing.T, dir string) *home {
 		}
 	}()
 	go func() {
-		done <- a.run(ctx, deafDevice{audiotest.NewRoom(audiotest.RoomOptions{Output: output}), virtual}, socket, a.resetting(c, slog.New(slog.DiscardHandler)))
+		done <- a.run(ctx, deafDevice{audiotest.NewRoom(audiotest.RoomOptions{Output: output}), virtual}, parts...)
 	}()
 	stopped := false
 	h.stop = func() {
@@ -212,6 +231,12 @@ func TestPluginCommands(t *testing.T) {
 	write("polite.star", "def post_llm(event):\n    event.response += \" Thank you.\"\n")
 	h := live(t, dir)
 	h.shows(words("plugin list"), "polite", "off", "post_llm", "voice-commands", "on, system")
+	if out := h.does(1, "", "plugin", "enable", "polite"); !strings.Contains(out, `"bellbird plugin consent polite --allow-unsigned"`) {
+		t.Error(out)
+	}
+	h.shows(words("plugin list"), "failed", "unsigned", "error: nobody signed it")
+	h.shows(words("plugin consent --yes --allow-unsigned polite"), "every answer", "polite is allowed to do this")
+	h.shows(words("plugin list"), "polite", "on", "unsigned")
 	h.shows(words("plugin enable polite"), "polite is enabled")
 	h.shows(words("ask what time is it"), "Thank you.")
 

@@ -3,30 +3,23 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"bellbird/api"
 	"bellbird/audio"
 	"bellbird/gpio"
 	"bellbird/gpio/led"
 	"bellbird/gpio/ring"
 	"bellbird/internal/run"
 	"bellbird/mqtt"
+	"bellbird/ota"
+	"bellbird/pipeline"
 	"bellbird/store"
 	"bellbird/wake"
 )
@@ -40,6 +33,10 @@ type homeView struct {
 	words   []string     // those that begin a turn, if their cutoff can be set
 	restart func() error // of the appliance
 	state   string       // the directory of what is kept, whose free space is shown
+	voice   namedVoice   // nil: it can't be changed
+	voices  []string     // those that there are
+	update  func() mqtt.Update
+	install func() error
 }
 
 // home makes the device that Home Assistant sees. It must be run or closed.
@@ -55,12 +52,16 @@ func (a *appliance) home(o mqtt.Options, v homeView, log *slog.Logger) (*mqtt.De
 func (a *appliance) shown(v homeView, log *slog.Logger) mqtt.Appliance {
 	volume := loudness{a.output, a.bus, a.clock}
 	chats := homeChats{a.store}
+	private := privateToggle(a.store)
+	if v.body != nil {
+		private = v.body.reflexes.private // the same, so that both know what was talked in before
+	}
 	s := mqtt.Appliance{
 		Volume: &mqtt.Number{Min: 0, Max: 100, Step: 1, Unit: "%",
 			Get: func() float64 { return float64(volume.Volume()) },
 			Set: func(p float64) error { volume.SetVolume(int(p)); return nil }},
 		Chat:    &mqtt.Select{Options: chats.names, Get: chats.active, Set: chats.Activate},
-		Private: &mqtt.Switch{Get: isPrivate(a.store), Set: chats.setPrivate(privateToggle(a.store))},
+		Private: &mqtt.Switch{Get: isPrivate(a.store), Set: chats.setPrivate(private)},
 		Timers:  a.timers != nil,
 		Stop: func() error {
 			if !a.timers.Silence() {
@@ -78,6 +79,8 @@ func (a *appliance) shown(v homeView, log *slog.Logger) mqtt.Appliance {
 		},
 		Identify: func() error { a.output.Sound(audio.WakeTone(), false); return nil },
 		Restart:  v.restart,
+		Update:   v.update,
+		Install:  v.install,
 		Plugins:  a.homePlugins,
 		SetPlugin: func(name string, on bool) error {
 			return a.loader.SetEnabled(context.Background(), name, on)
@@ -91,6 +94,9 @@ func (a *appliance) shown(v homeView, log *slog.Logger) mqtt.Appliance {
 		Diagnostics: machineDiagnostics("/", v.state),
 	}
 	s.Diagnostics.Underruns = func() (float64, error) { return float64(a.output.Stats().Underruns), nil }
+	if v.voice != nil {
+		s.Voice = voiceChoice(v.voice, v.voices)
+	}
 	muted := func() bool { return false }
 	if v.body != nil {
 		muted = v.body.mute.Muted
@@ -99,6 +105,9 @@ func (a *appliance) shown(v homeView, log *slog.Logger) mqtt.Appliance {
 		for _, part := range v.body.Report() {
 			if part.Part == "ring" && part.State == gpio.Loaded {
 				s.Ring = lampOf(v.body.Ring())
+				if v.body.HasNight() {
+					s.Night = nightBrightness(v.body)
+				}
 			}
 		}
 	}
@@ -110,6 +119,13 @@ func (a *appliance) shown(v homeView, log *slog.Logger) mqtt.Appliance {
 			a.turns.Wake("home_assistant", 1, a.ears.Heard())
 			return nil
 		}
+		s.WakeSound = &mqtt.Switch{Get: a.wakeSound.Load, Set: func(on bool) error { a.wakeSound.Store(on); return nil }}
+		s.FollowUp = &mqtt.Number{Max: pipeline.MostFollowUpTime.Seconds(), Step: 1, Unit: "s",
+			Get: func() float64 { return a.turns.FollowUpTime().Seconds() },
+			Set: func(v float64) error {
+				a.turns.SetFollowUpTime(time.Duration(v * float64(time.Second)))
+				return nil
+			}}
 		if len(v.words) > 0 {
 			s.Sensitivity = sensitivity(a.ears, v.words)
 		}
@@ -186,6 +202,16 @@ func sensitivity(ears *wake.Ears, words []string) *mqtt.Number {
 		}}
 }
 
+// nightBrightness is how bright the ring is at night, in percent.
+func nightBrightness(b interface {
+	NightBrightness() float64
+	SetNightBrightness(share float64) error
+}) *mqtt.Number {
+	return &mqtt.Number{Min: 1, Max: 100, Step: 1, Unit: "%",
+		Get: func() float64 { return math.Round(100 * b.NightBrightness()) },
+		Set: func(v float64) error { return b.SetNightBrightness(v / 100) }}
+}
+
 // lampOf is the ring as a lamp, which shows when the ring has nothing of its own to show.
 func lampOf(r interface {
 	SetLight(on bool, c led.Color, brightness float64, e ring.Effect) error
@@ -228,110 +254,16 @@ func lampOf(r interface {
 	}
 }
 
-// machineDiagnostics reads what Linux tells of the machine, below root; what isn't there at the start isn't shown.
-func machineDiagnostics(root, state string) mqtt.Diagnostics {
-	path := func(elem ...string) string { return filepath.Join(append([]string{root}, elem...)...) }
-	number := func(get func() (float64, error)) func() (float64, error) {
-		if _, err := get(); err != nil {
-			return nil
-		}
-		return get
-	}
-	d := mqtt.Diagnostics{
-		Temperature: number(func() (float64, error) {
-			v, err := field(path("sys/class/thermal/thermal_zone0/temp"), "", 0)
-			return v / 1000, err
-		}),
-		Load: number(func() (float64, error) { return field(path("proc/loadavg"), "", 0) }),
-		Memory: number(func() (float64, error) {
-			total, err := field(path("proc/meminfo"), "MemTotal:", 1)
-			if err != nil || total == 0 {
-				return 0, errors.Join(err, errors.New("no memory"))
-			}
-			free, err := field(path("proc/meminfo"), "MemAvailable:", 1)
-			return 100 * (total - free) / total, err
-		}),
-		Signal:  number(func() (float64, error) { return wirelessLevel(path("proc/net/wireless")) }),
-		Address: address,
-	}
-	if state != "" {
-		d.Free = number(func() (float64, error) {
-			var s syscall.Statfs_t
-			if err := syscall.Statfs(state, &s); err != nil {
-				return 0, err
-			}
-			return float64(s.Bavail) * float64(s.Bsize) / (1 << 20), nil
-		})
-	}
-	if _, err := field(path("proc/stat"), "btime", 1); err == nil {
-		d.Started = func() (time.Time, error) {
-			s, err := field(path("proc/stat"), "btime", 1)
-			// It is computed from the clock each time, and may differ by a second.
-			return time.Unix(int64(s), 0).UTC().Round(time.Minute), err
-		}
-	}
-	return d
-}
-
-// field is a number in a file, in the first line that begins with a word, or in the first of all if that is empty.
-func field(path, begin string, index int) (float64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) > index && (begin == "" || fields[0] == begin) {
-			return strconv.ParseFloat(fields[index], 64)
-		}
-	}
-	return 0, fmt.Errorf("%s: no %s", path, begin)
-}
-
-// wirelessLevel is the signal of the first wireless interface, in dBm.
-func wirelessLevel(path string) (float64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		// wlan0: 0000   49.  -61.  -256 …
-		if fields := strings.Fields(line); len(fields) > 3 && strings.HasSuffix(fields[0], ":") {
-			return strconv.ParseFloat(strings.TrimSuffix(fields[3], "."), 64)
-		}
-	}
-	return 0, fmt.Errorf("%s: no wireless interface", path)
-}
-
-// address is the first by which others can reach this machine.
-func address() (string, error) {
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		return "", err
-	}
-	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			return n.IP.String(), nil
-		}
-	}
-	return "", errors.New("no address")
-}
-
-// machineModel is what the machine calls itself; "" if it doesn't.
-func machineModel(root string) string {
-	text, err := os.ReadFile(filepath.Join(root, "sys/firmware/devicetree/base/model"))
-	if err != nil || len(text) > 200 {
-		return ""
-	}
-	return strings.TrimRight(string(text), "\x00\n")
-}
-
 // joinHome has Home Assistant see the appliance, and several appliances settle who answers, if a broker is configured.
-func (a *appliance) joinHome(c Config, log *slog.Logger) ([]run.Part, error) {
+func (a *appliance) joinHome(c Config, updater *ota.Updater, log *slog.Logger) ([]run.Part, error) {
 	if c.MQTT.Broker == "" {
 		return nil, nil
 	}
 	v := homeView{body: a.body, words: callingWords(c), state: filepath.Dir(c.Store.Path)}
+	v.voice, v.voices = a.voice, espeakVoices(context.Background(), c.TTS.Command, "en")
+	if updater != nil {
+		v.update, v.install = homeUpdate(updater)
+	}
 	body, err := c.Body.Resolve()
 	if err != nil {
 		return nil, err
@@ -339,10 +271,16 @@ func (a *appliance) joinHome(c Config, log *slog.Logger) ([]run.Part, error) {
 	for _, b := range body.Buttons {
 		v.buttons = append(v.buttons, b.Name)
 	}
+	var parts []run.Part
+	if os.Getenv("NOTIFY_SOCKET") != "" { // else nobody would start it again
+		restart, part := restarting(log)
+		v.restart, parts = restart, append(parts, part)
+	}
 	device, err := a.home(c.MQTT, v, log)
 	if err != nil {
 		return nil, err
 	}
+	a.publish = func(owner, topic, text string) error { return device.PluginPublish(owner, topic, text, false) }
 	a.contend = func(word string, score float64, tell func(bool)) {
 		if !slices.Contains(v.words, word) { // a button, or Home Assistant itself, means this one
 			tell(true)
@@ -350,11 +288,11 @@ func (a *appliance) joinHome(c Config, log *slog.Logger) ([]run.Part, error) {
 		}
 		level := 0.0
 		if a.body != nil {
-			level = a.body.admission.heard()*40 - 55
+			level = a.body.admission.recent.level()
 		}
 		device.Contend(word, score, level, tell)
 	}
-	return []run.Part{{Name: "home assistant", Run: device.Run}}, nil
+	return append(parts, run.Part{Name: "home assistant", Run: device.Run}), nil
 }
 
 // callingWords are the wake words that begin a turn.
@@ -366,38 +304,4 @@ func callingWords(c Config) []string {
 		}
 	}
 	return words
-}
-
-func mqttCommand(f *flags) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "mqtt",
-		Short: "Look after what Home Assistant sees of the appliance",
-		Args:  onlyArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use:   "remove",
-		Short: "Take the appliance out of Home Assistant, with all that the broker has kept of it",
-		Args:  onlyArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.load()
-			if err != nil {
-				return err
-			}
-			if c.MQTT.Broker == "" {
-				return usagef("no broker is configured: see docs/home-assistant.md")
-			}
-			err = c.API.dial().Do(cmd.Context(), http.MethodGet, "/api/plugins", nil, nil)
-			if !errors.Is(err, api.ErrNotRunning) {
-				return errors.New("the appliance is running, and would announce itself again: stop it first")
-			}
-			n, err := mqtt.Remove(cmd.Context(), c.MQTT)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d topics are emptied\n", n)
-			return nil
-		},
-	})
-	return cmd
 }

@@ -48,7 +48,11 @@ func TestHome(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	device, err := a.home(mqtt.Options{Broker: "embedded", Listen: addr, MachineID: "x"}, homeView{state: f.state}, log)
+	installs := make(chan bool, 1)
+	device, err := a.home(mqtt.Options{Broker: "embedded", Listen: addr, MachineID: "x"}, homeView{
+		state: f.state, voice: voiceOf(t, "en-us"), voices: []string{"en-gb", "en-us"},
+		update: func() mqtt.Update { return mqtt.Update{Installed: "1", Latest: "2"} }, install: func() error { installs <- true; return nil },
+	}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +124,12 @@ func TestHome(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := slices.Sorted(maps.Keys(config.Components))
-	for _, there := range []string{"state", "volume", "chat", "private", "ask", "announce", "timers", "stop", "load", "memory", "free"} {
+	for _, there := range []string{"state", "volume", "chat", "private", "ask", "announce", "timers", "stop", "load", "memory", "free", "firmware", "voice"} {
 		if !slices.Contains(keys, there) {
 			t.Errorf("%s isn't there: %q", there, keys)
 		}
 	}
-	for _, absent := range []string{"listen", "mute", "ring", "firmware", "restart", "sensitivity", "voice", "button_1"} {
+	for _, absent := range []string{"listen", "mute", "ring", "restart", "sensitivity", "follow_up", "night", "button_1"} {
 		if slices.Contains(keys, absent) {
 			t.Errorf("%s is there: %q", absent, keys)
 		}
@@ -135,6 +139,14 @@ func TestHome(t *testing.T) {
 	await(base+"/volume", "35")
 	if output.Volume() != 35 {
 		t.Errorf("the volume is %d", output.Volume())
+	}
+	command("voice", "en-gb")
+	await(base+"/voice", "en-gb")
+	command("firmware", "install")
+	select {
+	case <-installs:
+	case <-time.After(30 * time.Second):
+		t.Error("the firmware isn't installed")
 	}
 	command("ask", "what time is it")
 	if got := await(base+"/ask/answer", ""); !strings.Contains(got, `"text":"It's `) {

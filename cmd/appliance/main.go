@@ -90,7 +90,7 @@ func rootCommand() *cobra.Command {
 	p.BoolVarP(&f.verbose, "verbose", "v", false, "log debug messages; these contain what was said")
 	root.AddCommand(
 		runCommand(&f), demoCommand(&f), askCommand(&f), sayCommand(&f), wakeCommand(&f), checkCommand(&f), ringCommand(),
-		pluginCommand(&f), chatCommand(&f), vaultCommand(&f), mqttCommand(&f), benchCommand(&f), versionCommand(), workerCommand(),
+		pluginCommand(&f), integrationCommand(&f), chatCommand(&f), vaultCommand(&f), mqttCommand(&f), turnsCommand(&f), otaCommand(&f), benchCommand(&f), versionCommand(), workerCommand(), pythonCommand(),
 	)
 	return root
 }

@@ -69,8 +69,8 @@ func (a *appliance) think(c Model, grammar *intents.Set, log *slog.Logger) (pipe
 	return offline.First{Grammar: grammar, Local: local, Other: both}, nil
 }
 
-// equip gives the appliance its tools.
-func (a *appliance) equip(c Config, s senses, log *slog.Logger) (err error) {
+// equip gives the appliance its tools, and returns the names of the servers that bring some.
+func (a *appliance) equip(c Config, s senses, log *slog.Logger) (servers map[string]bool, err error) {
 	all := tools.Time(a.localTime)
 	all = append(all, tools.Sound(loudness{a.output, a.bus, a.clock})...)
 	all = append(all, tools.Stop(func() { a.timers.Silence() }))
@@ -81,22 +81,22 @@ func (a *appliance) equip(c Config, s senses, log *slog.Logger) (err error) {
 	all = append(all, tools.Conversations(talker{storedChats{a.store}})...)
 	all = append(all, tools.Announce(a.announce))
 	if a.tools, err = tools.NewSet(log.With("part", "tools"), all...); err != nil {
-		return err
+		return nil, err
 	}
-	names := make(map[string]bool)
+	servers = make(map[string]bool)
 	for _, o := range c.MCP {
-		if names[o.Name] {
-			return fmt.Errorf("mcp: there are two servers named %q", o.Name)
+		if servers[o.Name] {
+			return nil, fmt.Errorf("mcp: there are two servers named %q", o.Name)
 		}
-		names[o.Name] = true
+		servers[o.Name] = true
 		o.Put, o.Version, o.Logger = a.tools.Put, version, log.With("part", "mcp")
 		server, err := mcp.New(o)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		a.mcp = append(a.mcp, server)
 	}
-	return nil
+	return servers, nil
 }
 
 // maxAnnouncements is how many may wait to be said.

@@ -37,11 +37,13 @@ func (f *flags) withPlugins(ctx context.Context, do func(p api.Plugins, live boo
 	case !errors.Is(err, api.ErrNotRunning):
 		return err
 	}
-	r := newRuntimes(slog.New(slog.DiscardHandler))
-	defer r.user.Close()
+	r := newRuntimes(c.Plugins, nil, slog.New(slog.DiscardHandler))
+	defer r.Close()
 	runner := hooks.New(hooks.Options{})
 	defer runner.Close()
-	l := plugins.New(r.options(c.Plugins, runner, f.logger(slog.LevelError+1))) // it is told in the list
+	o := r.options(c.Plugins, runner, f.logger(slog.LevelError+1)) // it is told in the list
+	o.Admit = c.Plugins.gate().Admit
+	l := plugins.New(o)
 	if err := l.Scan(ctx); err != nil {
 		return err
 	}
@@ -112,6 +114,9 @@ func listPlugins(out io.Writer, list []api.Plugin, live bool) error {
 			state += ", system"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", p.Name, p.Version, state, p.Description)
+		if p.Origin != "" && p.Origin != "built in" {
+			fmt.Fprintf(w, "\t\t\t  %s\n", p.Origin)
+		}
 		if p.Commands > 0 {
 			fmt.Fprintf(w, "\t\t\t  %d voice commands\n", p.Commands)
 		}

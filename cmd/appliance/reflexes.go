@@ -23,6 +23,7 @@ type reflexes struct {
 	secret  func() bool  // whether the active chat is private
 	louder  func(by int) // in percent
 	reset   func()
+	confirm func() bool // says yes to what is asked; it reports whether anything is
 
 	bus *event.Bus
 	log *slog.Logger
@@ -37,8 +38,11 @@ func newReflexes(bus *event.Bus, log *slog.Logger) *reflexes {
 	return &reflexes{bus: bus, log: log, orders: make(chan gpio.Action, 8)}
 }
 
-// do is for gpio.Options: it asks for an action, and doesn't wait.
-func (r *reflexes) do(_ string, a gpio.Action) {
+// do is for gpio.Options: it asks for an action, and doesn't wait. A double press is a yes while something is asked.
+func (r *reflexes) do(_ string, g event.Gesture, a gpio.Action) {
+	if g == event.Double && r.confirm != nil && r.confirm() || a == gpio.None {
+		return
+	}
 	select {
 	case r.orders <- a:
 	default:
@@ -84,7 +88,7 @@ func (r *reflexes) note(f event.Fact, state event.State) event.State {
 	case event.DialTurned:
 		r.turnUp(f.Steps)
 	case event.MuteChanged:
-		if f.Muted && state == event.Listening && r.stopTurn != nil {
+		if f.Muted && (state == event.Listening || state == event.FollowUp) && r.stopTurn != nil {
 			r.stopTurn() // nothing more of it will be heard
 		}
 	}

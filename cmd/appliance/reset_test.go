@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"bellbird/event"
 	"bellbird/gpio"
 )
 
@@ -19,7 +20,7 @@ func TestReset(t *testing.T) {
 	dir := t.TempDir()
 	h := live(t, dir)
 	h.does(0, "", "chat", "new", "kitchen")
-	h.body.reflexes.do("button", gpio.Reset)
+	h.body.reflexes.do("button", event.ResetReleased, gpio.Reset)
 	if err := <-h.ended; err != nil {
 		t.Fatalf("it ended with: %v", err)
 	}

@@ -35,7 +35,10 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := f.load()
 			if err != nil {
-				return err
+				return startFailed(cmd.Context(), f, "configuration", err)
+			}
+			if err := c.API.Check(); err != nil { // not in load: other commands can't read what is the service's alone
+				return startFailed(cmd.Context(), f, "configuration", usagef("api: %v", err))
 			}
 			log := f.logger(slog.LevelInfo)
 			if err := resetIfAsked(c, log); err != nil {
@@ -43,18 +46,24 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 			}
 			a, err := assemble(c, senses{ears: true, timers: true, lasting: true, body: func(o gpio.Options) gpio.Options { return o }, sane: clock.Known}, clock.System, log)
 			if err != nil {
-				return err
+				return startFailed(cmd.Context(), f, "appliance", err)
 			}
 			card, more, err := a.newCard(c, log)
 			if err != nil {
 				a.close()
 				return &usageError{err}
 			}
-			home, err := a.joinHome(c, log)
+			updater, updates, err := a.updating(c.OTA, c, card, log)
 			if err != nil {
 				a.close()
 				return &usageError{err}
 			}
+			home, err := a.joinHome(c, updater, log)
+			if err != nil {
+				a.close()
+				return &usageError{err}
+			}
+			more = append(more, updates)
 			more = append(more, home...)
 			more = append(more, a.resetting(c, log))
 			if out, ok := cmd.OutOrStdout().(*os.File); show || ok && term.IsTerminal(int(out.Fd())) {
@@ -62,15 +71,8 @@ such as under systemd, it only logs, and nothing that is said gets into the log.
 				defer v.close()
 			}
 			log.Info("begins to listen", "for", wakeWords(c))
-			socket, err := a.control(c.API, api.Options{
-				Turns: a.turns, Chats: chatControl{a.store, a.turns}, Vault: vaultControl{a.store}, Logger: log.With("part", "local socket"),
-			})
-			if err != nil {
-				log.Warn("the command line can't reach this appliance", "err", err) // which can still hear and answer
-			} else {
-				more = append(more, socket)
-			}
-			watched := supervision{bus: a.bus, flowing: func() bool { return !card.Wedged() }, words: wakeWords(c), log: log.With("part", "supervision")}
+			more = append(more, a.served(c, log)...)
+			watched := supervision{bus: a.bus, flowing: func() bool { return !card.Wedged() }, begun: func() bool { return a.ears.Heard() > 0 }, words: wakeWords(c), log: log.With("part", "supervision")}
 			return a.run(cmd.Context(), card, append(more, watched.part())...)
 		},
 	}

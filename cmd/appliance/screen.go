@@ -37,6 +37,7 @@ var looks = map[event.State]struct{ leds, color string }{
 	event.Listening: {"●●●●●●●●●●●●", "36"},
 	event.Thinking:  {"●●○●●○●●○●●○", "33"},
 	event.Speaking:  {"●○●○●○●○●○●○", "32"},
+	event.FollowUp:  {"●○○●○○●○○●○○", "36"},
 	event.Failed:    {"●●●●●●●●●●●●", "31"},
 }
 

@@ -34,13 +34,13 @@ func newOwnVoice(out *audio.Output) *ownVoice {
 	return &ownVoice{output: out, played: out.Tap(playedRoom), canceller: echo.New()}
 }
 
-// cancel leaves in the microphone's frame what is not the appliance's own. Nothing of it is suppressed, so that wake
-// words stay as they are.
-func (o *ownVoice) cancel(f *audio.Frame) {
+// split leaves of the microphone's frame what is not the appliance's own: once with nothing suppressed, so that wake
+// words stay as they are, and once, a frame late, as clean as can be, for the recogniser.
+func (o *ownVoice) split(mic audio.Frame) (words, order audio.Frame) {
 	for played := (audio.Frame{}); o.played.Pop(&played); {
 		o.canceller.Play(&played)
 	}
-	*f, _ = o.canceller.Hear(f)
+	return o.canceller.Hear(&mic)
 }
 
 // mostlyOwn is the share of somebody else's voice below which all that is heard is taken for the appliance's own.
@@ -51,25 +51,45 @@ func (o *ownVoice) alone() bool { return o.output.Sounding() && o.canceller.Over
 
 // attune has the ears hear only what they should: nothing while the appliance is muted, and never the appliance itself.
 func (a *appliance) attune(c *Config) {
-	admit := func(*audio.Frame) bool { return true }
+	muted := func() bool { return false }
 	if a.body != nil {
-		admit = a.body.admission.admit
+		c.Wake.Admit, muted = a.body.admission.admit, a.body.mute.Muted
+		a.more = append(a.more, run.Part{Name: "mute sounds", Run: a.muteSounds(a.bus.Subscribe(64))})
 	}
-	c.Wake.Admit = admit
+	if *c.WakeSound {
+		c.Turn.DoneSound = audio.DoneTone()
+	}
+	c.Turn.MayFollowUp = func() bool { return !muted() && a.recognises.Enabled() }
 	if c.Echo.Cancel != nil && !*c.Echo.Cancel {
 		return
 	}
 	own := newOwnVoice(a.output)
 	a.onClose(own.played.Close)
-	c.Wake.Admit = func(f *audio.Frame) bool {
-		heard := admit(f)
-		if !heard {
-			*f = audio.Frame{}
+	c.Wake.Split, c.Wake.Alone = own.split, own.alone
+}
+
+// muteSounds has the loudspeaker tell of each change of the microphone's switch.
+func (a *appliance) muteSounds(facts *event.Subscription) func(context.Context) error {
+	return func(ctx context.Context) error {
+		defer facts.Close()
+		muted := a.body.mute.Muted()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case f := <-facts.C:
+				m, ok := f.(event.MuteChanged)
+				if !ok || m.Muted == muted {
+					continue // another switch says the same
+				}
+				if muted = m.Muted; muted {
+					a.output.Sound(audio.MuteTone(), false)
+				} else {
+					a.output.Sound(audio.UnmuteTone(), false)
+				}
+			}
 		}
-		own.cancel(f)
-		return heard
 	}
-	c.Wake.Alone = own.alone
 }
 
 // A card is the sound card, or what there is of one.
@@ -133,7 +153,7 @@ func (a *appliance) choose(ctx context.Context, model *wake.Model, groups <-chan
 			return nil
 		case f := <-facts.C:
 			if s, ok := f.(event.StateChanged); ok {
-				listening = s.To == event.Listening
+				listening = s.To == event.Listening || s.To == event.FollowUp
 			}
 		case g := <-groups:
 			n := min(g.Channels, maxChosen)

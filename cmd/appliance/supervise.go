@@ -35,7 +35,8 @@ type supervision struct {
 	// brings no card. It is called every second and must not wait.
 	flowing func() bool
 
-	words string // what the appliance waits for, as wakeWords names them
+	begun func() bool // whether a frame was heard; nil: there is no need for one
+	words string      // what the appliance waits for, as wakeWords names them
 	log   *slog.Logger
 }
 
@@ -83,7 +84,7 @@ func (s supervision) run(ctx context.Context) error {
 		if !c.still && watchdog > 0 {
 			message = daemon.SdNotifyWatchdog
 		}
-		if !ready && (!c.still || waited >= readyAnyway) {
+		if !ready && (!c.still && (s.begun == nil || s.begun()) || waited >= readyAnyway) {
 			ready = true
 			message = strings.TrimSpace(daemon.SdNotifyReady + "\n" + message)
 		}
@@ -159,6 +160,8 @@ func (c *condition) String() string {
 	switch {
 	case c.state == event.Failed:
 		doing = "a turn failed"
+	case c.state == event.FollowUp:
+		doing = "waiting for a reply"
 	case c.state == event.Idle && len(c.ringing) > 0:
 		doing = "ringing"
 	case c.state == event.Idle && !c.muted && c.deaf == "" && !c.still:

@@ -10,6 +10,7 @@ import (
 	"bellbird/event"
 	"bellbird/internal/run"
 	"bellbird/pipeline"
+	"bellbird/wake"
 )
 
 // Recordings of turns, for finding out why the appliance didn't understand. They are off unless they are asked for.
@@ -32,14 +33,7 @@ func (a *appliance) recordTurns(c *Config, state string, log *slog.Logger) (run.
 	}
 	a.onClose(tape.Close)
 	log.Warn("turns are recorded, with what is said", "turns", o.Turns, "directory", o.Dir)
-	admit := c.Wake.Admit
-	c.Wake.Admit = func(f *audio.Frame) bool {
-		if !admit(f) {
-			return false // muted: never recorded
-		}
-		tape.Hear(*f)
-		return true
-	}
+	recordHeard(&c.Wake, tape)
 	c.Turn.Recognizer = tapedRecognizer{c.Turn.Recognizer, tape}
 	facts := a.bus.Subscribe(256)
 	return run.Part{Name: "recordings", Run: func(ctx context.Context) error {
@@ -57,12 +51,32 @@ func (a *appliance) recordTurns(c *Config, state string, log *slog.Logger) (run.
 	}}, nil
 }
 
+// recordHeard has the tape hear what the wake words are found in, and nothing of what isn't admitted.
+func recordHeard(o *wake.Options, tape *audio.Tape) {
+	admit, split := o.Admit, o.Split
+	admitted := true // of the ears' goroutine, as both functions are
+	o.Admit = func(f *audio.Frame) bool {
+		admitted = admit == nil || admit(f)
+		return admitted
+	}
+	o.Split = func(mic audio.Frame) (words, order audio.Frame) {
+		words, order = mic, mic
+		if split != nil {
+			words, order = split(mic)
+		}
+		if admitted {
+			tape.Hear(words)
+		}
+		return words, order
+	}
+}
+
 // follow begins and ends recordings with the turns. Of a private turn, and of what was said before the microphone was
 // muted, nothing is left.
 func follow(tape *audio.Tape, f event.Fact) error {
 	switch f := f.(type) {
 	case event.StateChanged:
-		if f.To == event.Listening {
+		if f.To == event.Listening || f.To == event.FollowUp {
 			tape.Begin(f.Run, f.At)
 		}
 	case event.MuteChanged:

@@ -8,6 +8,7 @@ import (
 
 	"bellbird/audio"
 	"bellbird/event"
+	"bellbird/wake"
 )
 
 // A turn is recorded with its record; a private one, and one during which the microphone was muted, leave nothing.
@@ -47,5 +48,43 @@ func TestFollowRecordsTurns(t *testing.T) {
 				t.Errorf("others may look into it: %v %v", info.Mode(), err)
 			}
 		})
+	}
+}
+
+// A follow-up is a turn too. What was heard while the microphone wasn't admitted is not on the tape.
+func TestTapeOfAFollowUp(t *testing.T) {
+	dir := t.TempDir()
+	tape, err := audio.NewTape(audio.TapeOptions{Dir: dir}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tape.Close()
+	admitted := true
+	o := wake.Options{
+		Admit: func(*audio.Frame) bool { return admitted },
+		Split: func(audio.Frame) (words, order audio.Frame) { return audio.Frame{1}, audio.Frame{2} },
+	}
+	recordHeard(&o, tape)
+	if err := follow(tape, event.StateChanged{To: event.FollowUp, Run: 2, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, admitted = range []bool{true, false, true} {
+		if f := (audio.Frame{3}); o.Admit(&f) != admitted {
+			t.Fatal("admitted otherwise")
+		}
+		if words, order := o.Split(audio.Frame{3}); words[0] != 1 || order[0] != 2 {
+			t.Errorf("split into %d and %d", words[0], order[0])
+		}
+	}
+	if err := follow(tape, event.TurnEnded{Record: event.Record{Run: 2}}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*", "heard.wav"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("recorded %q, error %v", files, err)
+	}
+	samples, _, err := audio.ReadFile(files[0])
+	if err != nil || len(samples) != 2*audio.FrameSize || samples[0] != 1 || samples[audio.FrameSize] != 1 {
+		t.Errorf("%d samples, error %v", len(samples), err)
 	}
 }

@@ -2,16 +2,19 @@
 # Puts in place what a checkout needs and doesn't have: Debian packages, the Go toolchain, wake word models. What is
 # there already is left alone, so that a second run is fast and needs no network.
 #
-# usage: setup.sh demo|test
+# usage: setup.sh demo|test|device
 set -eu
 cd "$(dirname "$0")/../.."
 
 fail() { echo "setup: $*" >&2; exit 1; }
 
-# 1. Debian packages: what the demo needs, and what only the tests need.
+# 1. Debian packages: what the demo needs, what only the tests need, and what the virtual device needs besides.
 packages="gcc libc6-dev ca-certificates git python3 python3-pip unzip espeak-ng libpocketsphinx-dev pocketsphinx-en-us"
+if [ "${1:-demo}" = device ]; then
+	packages="qemu-system-arm device-tree-compiler cpio kmod mosquitto espeak-ng pocketsphinx-en-us"
+fi
 if [ "${1:-demo}" = test ]; then
-	packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross python3-venv pulseaudio libasound2-plugins mosquitto systemd"
+	packages="$packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-arm-linux-gnueabihf libc6-dev-armhf-cross python3-venv pulseaudio libasound2-plugins mosquitto systemd fdisk rauc rauc-service dbus openssl squashfs-tools"
 fi
 missing=
 for p in $packages; do

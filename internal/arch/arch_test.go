@@ -23,8 +23,11 @@ var may = map[string][]string{
 	"audio/malgo":           {"audio"},
 	"audio/malgo/malgotest": {"audio/malgo"}, // a sound server for tests
 	"clock":                 {},
+	"deploy/device":         {}, // tests on the virtual device
+	"deploy/device/agent":   {}, // the program within it
 	"deploy/package/sbom":   {}, // a program for the build
 	"dialog":                {},
+	"dictation":             {"clock", "dialog", "event", "hooks", "tools"},
 	"event":                 {},
 	"intents":               {"dialog"},
 	"ghost":                 {"hooks"},
@@ -37,8 +40,16 @@ var may = map[string][]string{
 	"llm":                   {"dialog"},
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
 	"mqtt":                  {"event"},
+	"ota":                   {"clock", "event"},
+	"ota/otatest":           {"ota"},
 	"pipeline":              {"audio", "clock", "dialog", "event", "ghost", "hooks", "spoken"},
-	"plugins":               {"dialog", "hooks", "tools"},
+	"plugins":               {"dialog", "hooks", "plugins/schedule", "tools"},
+	"plugins/install":       {"hooks", "plugins", "plugins/sign"},
+	"plugins/python":        {"plugins", "plugins/worker"},
+	"plugins/review":        {"ghost", "plugins"},
+	"plugins/runtimetest":   {"hooks", "plugins"},
+	"plugins/schedule":      {"clock"},
+	"plugins/sign":          {},
 	"plugins/system":        {},                                       // scripts that are embedded
 	"plugins/worker":        {"hooks", "plugins", "plugins/starlark"}, // both ends of the pipe
 	"prompt":                {},
@@ -47,6 +58,7 @@ var may = map[string][]string{
 	"stt":                   {"audio"},
 	"timers":                {"clock", "event"},
 	"tools":                 {"dialog"},
+	"turns":                 {"event"},
 	"tts":                   {"audio"},
 	"wake":                  {"audio", "wake/tflite"},
 	"wake/compare":          {"audio", "wake", "wake/tflite"}, // a program beside the peers, not part of the appliance
