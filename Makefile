@@ -120,6 +120,7 @@ include deploy/package.mk
 include deploy/yocto.mk
 include deploy/device.mk
 include deploy/ha.mk
+include deploy/wyoming.mk
 
 clean:
 	rm -rf build demo.wav

@@ -24,7 +24,7 @@ import (
 	"bellbird/timers"
 	"bellbird/tools"
 	"bellbird/tools/mcp"
-	"bellbird/tts/espeak"
+	"bellbird/tts"
 	"bellbird/wake"
 )
 
@@ -54,7 +54,7 @@ type appliance struct {
 	mcp    []*mcp.Server
 	ears   *wake.Ears  // nil: it has none
 	body   *embodiment // nil: it has none
-	voice  *espeak.Voice
+	voice  tts.Voice
 
 	integrations  *integrations.Set
 	dictation     *dictation.Dictation
@@ -137,7 +137,7 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		return err
 	}
 	c.TTS.Logger = log.With("part", "voice")
-	voice, err := espeak.New(c.TTS)
+	voice, err := a.speak(c.TTS, log)
 	if err != nil {
 		return err
 	}
@@ -154,6 +154,8 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 	if a.confirmations, err = confirmations(c.Ask); err != nil {
 		return err
 	}
+
+	a.hearsAnything = c.STT.Engine != "" && c.STT.Engine != "pocketsphinx"
 
 	// The turn.
 	rail, err := c.Ghost.rail(log)
@@ -206,12 +208,14 @@ func (a *appliance) wire(c Config, s senses, log *slog.Logger) error {
 		g := heard.Grammar()
 		c.STT.Logger = log.With("part", "recogniser")
 		c.STT.OnPartial = func(text string, frames int) { a.ears.Hint(frames, hint(heard, text)) }
-		recognizer, err := pocketsphinx.New(c.STT, pocketsphinx.Grammar(g))
+		recognizer, err := pocketsphinx.New(c.STT.Options, pocketsphinx.Grammar(g))
 		if err != nil {
 			return err
 		}
 		a.onClose(recognizer.Close)
-		c.Turn.Recognizer = recognizer
+		if c.Turn.Recognizer, err = a.understand(c.STT, recognizer, log); err != nil {
+			return err
+		}
 		c.Wake.Logger = log.With("part", "ears")
 		c.Wake.Work = clk.Work
 		c.Wake.OnPause = recognizer.Pause

@@ -209,7 +209,7 @@ func benchTurns(ctx context.Context, c Config) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := newUser("", c.TTS)
+	u, err := newUser("", c.TTS.Options)
 	if err != nil {
 		a.close()
 		return nil, err

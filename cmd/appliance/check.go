@@ -60,13 +60,17 @@ func check(ctx context.Context, w io.Writer, f *flags, c Config) (missing int) {
 	grammar, err := intents.English()
 	if err == nil {
 		var r *pocketsphinx.Recognizer
-		if r, err = pocketsphinx.New(c.STT, pocketsphinx.Grammar(grammar.Grammar())); err == nil {
+		if r, err = pocketsphinx.New(c.STT.Options, pocketsphinx.Grammar(grammar.Grammar())); err == nil {
 			r.Close()
 		}
 	}
 	line("recogniser", "pocketsphinx, with the grammar of the offline agent", err)
 
-	line("voice", "espeak-ng", speaks(ctx, c.TTS))
+	line("voice", "espeak-ng", speaks(ctx, c.TTS.Options))
+	for _, far := range remotes(c) {
+		found, err := far.found(ctx)
+		line(far.what, found, err)
+	}
 	line("store", c.Store.Path, keeps(c.Store))
 	found, err := thinks(ctx, c.Model)
 	line("model", found, err)

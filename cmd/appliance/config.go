@@ -17,9 +17,7 @@ import (
 	"bellbird/ota"
 	"bellbird/pipeline"
 	"bellbird/prompt"
-	"bellbird/stt/pocketsphinx"
 	"bellbird/tools/mcp"
-	"bellbird/tts/espeak"
 	"bellbird/wake"
 )
 
@@ -34,12 +32,12 @@ var defaultModelDirs = []string{"/var/lib/bellbird/models", "/usr/share/bellbird
 // Config is the configuration file. Each part of the appliance has a table in it, which decodes straight into that
 // part's Options.
 type Config struct {
-	Sound malgo.Options        `toml:"sound"`
-	Echo  Echo                 `toml:"echo"`
-	Wake  wake.Options         `toml:"wake"`
-	STT   pocketsphinx.Options `toml:"stt"`
-	TTS   espeak.Options       `toml:"tts"`
-	Turn  pipeline.Options     `toml:"turn"`
+	Sound malgo.Options    `toml:"sound"`
+	Echo  Echo             `toml:"echo"`
+	Wake  wake.Options     `toml:"wake"`
+	STT   STT              `toml:"stt"`
+	TTS   TTS              `toml:"tts"`
+	Turn  pipeline.Options `toml:"turn"`
 
 	Model  Model          `toml:"model"`
 	Prompt prompt.Options `toml:"prompt"`

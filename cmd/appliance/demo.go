@@ -69,7 +69,7 @@ func demo(ctx context.Context, c Config, o demoOptions, log *slog.Logger, stdout
 	if err != nil {
 		return err
 	}
-	user, err := newUser(o.wav, c.TTS)
+	user, err := newUser(o.wav, c.TTS.Options)
 	if err != nil {
 		a.close()
 		return err

@@ -260,7 +260,10 @@ func (a *appliance) joinHome(c Config, updater *ota.Updater, log *slog.Logger) (
 		return nil, nil
 	}
 	v := homeView{body: a.body, words: callingWords(c), state: filepath.Dir(c.Store.Path)}
-	v.voice, v.voices = a.voice, espeakVoices(context.Background(), c.TTS.Command, "en")
+	asking, done := context.WithTimeout(context.Background(), 3*time.Second)
+	defer done()
+	v.voice = a.voice
+	v.voices, _ = a.voice.Voices(asking) // one that doesn't tell has those that were set
 	if updater != nil {
 		v.update, v.install = homeUpdate(updater)
 	}

@@ -23,7 +23,7 @@ import (
 	"bellbird/store"
 	"bellbird/tools"
 	"bellbird/tools/mcp"
-	"bellbird/tts/espeak"
+	"bellbird/tts"
 )
 
 // What the appliance thinks with: a model, its tools, and what the model is told besides the conversation.
@@ -173,7 +173,7 @@ func ghosts(rail *ghost.Rail, now func() time.Time) func(pipeline.Chat, uint64, 
 }
 
 // voices gives each chat the voice that it is set to. One that isn't there is logged, and the usual one speaks.
-func voices(usual *espeak.Voice, log *slog.Logger) func(pipeline.Chat) pipeline.Voice {
+func voices(usual tts.Voice, log *slog.Logger) func(pipeline.Chat) pipeline.Voice {
 	var mu sync.Mutex
 	missing := make(map[string]bool)
 	return func(c pipeline.Chat) pipeline.Voice {

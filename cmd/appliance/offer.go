@@ -136,9 +136,7 @@ func engines(c Config) []api.Model {
 	case "anthropic":
 		server("anthropic", c.Model.Anthropic.Model, c.Model.Anthropic.BaseURL)
 	}
-	return append(list,
-		api.Model{Kind: "stt", Name: "pocketsphinx", Active: true, Reached: &yes},
-		api.Model{Kind: "tts", Name: "espeak-ng", Model: c.TTS.Voice, Active: true, Reached: &yes})
+	return append(list, speechEngines(c)...)
 }
 
 // timersOf are the timers, and then the alarms.

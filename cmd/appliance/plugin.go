@@ -25,7 +25,7 @@ import (
 	"bellbird/plugins/starlark"
 	"bellbird/plugins/system"
 	"bellbird/plugins/worker"
-	"bellbird/tts/espeak"
+	"bellbird/tts"
 	"bellbird/wake"
 )
 
@@ -120,7 +120,7 @@ func pythonCommand() *cobra.Command {
 }
 
 // plug gives the appliance its hooks, and what plugins may use of it. The plugins come when it runs.
-func (a *appliance) plug(c Config, s senses, model pipeline.Model, voice *espeak.Voice, log *slog.Logger) error {
+func (a *appliance) plug(c Config, s senses, model pipeline.Model, voice tts.Voice, log *slog.Logger) error {
 	log = log.With("part", "plugins")
 	p := &powers{
 		voice: voice, turns: laterTurns{a}, speaking: func() bool { return a.output.Queued() > 0 }, silence: func() { a.timers.Silence() },

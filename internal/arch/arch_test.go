@@ -37,6 +37,8 @@ var may = map[string][]string{
 	"hooks":                 {},
 	"internal/arch":         {},
 	"internal/run":          {},
+	"internal/speechapi":    {"dialog", "llm"}, // the address, the key and the faults are those of the model servers
+	"internal/standby":      {},
 	"llm":                   {"dialog"},
 	"llm/offline":           {"dialog", "intents"}, // its knowledge of the language is the grammar
 	"mqtt":                  {"event"},
@@ -55,15 +57,20 @@ var may = map[string][]string{
 	"prompt":                {},
 	"spoken":                {},
 	"store":                 {"dialog"},
-	"stt":                   {"audio"},
+	"stt":                   {"audio", "internal/standby"},
+	"stt/openai":            {"audio", "dialog", "internal/speechapi"},
+	"stt/wyoming":           {"audio", "wyoming"},
 	"timers":                {"clock", "event"},
 	"tools":                 {"dialog"},
 	"turns":                 {"event"},
-	"tts":                   {"audio"},
+	"tts":                   {"audio", "internal/standby"},
+	"tts/openai":            {"audio", "dialog", "internal/speechapi", "tts"},
+	"tts/wyoming":           {"audio", "tts", "wyoming"},
 	"wake":                  {"audio", "wake/tflite"},
 	"wake/compare":          {"audio", "wake", "wake/tflite"}, // a program beside the peers, not part of the appliance
 	"wake/eval":             {"audio", "wake"},
 	"wake/tflite":           {},
+	"wyoming":               {"audio"},
 }
 
 // cgo is where C may be called: the sound card and the offline recogniser.
