@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,7 +126,12 @@ func TestListenToTheEnd(t *testing.T) {
 			t.Fatalf("over %v, voiced %v, silence %v, error %v", h.over, h.voiced, h.silence, h.err)
 		}
 		all := append(before[len(before)-20:], order...)
-		if len(h.frames) < 20+60+25 || len(h.frames) > 20+60+25+10 {
+		first := slices.Index(all, h.frames[0])
+		if first < 20-onset || first > 20-onset+3 { // what was quiet earlier is left out
+			t.Fatalf("it begins with frame %d", first)
+		}
+		all = all[first:]
+		if n := len(h.frames) + first; n < 20+60+25 || n > 20+60+25+10 {
 			t.Errorf("%d frames", len(h.frames))
 		}
 		for i, f := range h.frames {
@@ -167,7 +173,7 @@ func TestNobodySpeaks(t *testing.T) {
 			t.Fatal("over too early")
 		}
 		feed(frames(room(20 * time.Millisecond))...)
-		if !h.over || h.voiced || h.err != nil || len(h.frames) != 100 {
+		if !h.over || h.voiced || h.err != nil || len(h.frames) != 0 {
 			t.Errorf("%d frames, over %v, voiced %v, error %v", len(h.frames), h.over, h.voiced, h.err)
 		}
 	})
@@ -210,7 +216,7 @@ func TestSecondListenEndsTheFirst(t *testing.T) {
 		if !first.over || !errors.Is(first.err, ErrSuperseded) {
 			t.Errorf("the first is over %v, with %v", first.over, first.err)
 		}
-		if second.over || len(second.frames) != 50 {
+		if second.over || len(second.frames) != 0 {
 			t.Errorf("the second is over %v, with %d frames", second.over, len(second.frames))
 		}
 		cancel()

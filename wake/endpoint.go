@@ -18,6 +18,7 @@ type endpoint struct {
 	vowels int // frames with a vowel since then, that of a wake word's rest included
 	gap    bool
 	voiced bool
+	began  int // of the frames, the first with speech that counts, since the last long gap
 }
 
 const (
@@ -26,7 +27,18 @@ const (
 	leastSpoken = 12 // frames: a word is longer; a knock and the wake tone are shorter
 	leastJoined = 6  // frames of speech that go on after the wake word: "stop" is over then
 	leastVowels = 2  // frames of either
+	onset       = 15 // frames before speech was noticed in which it may have begun: a soft consonant
 )
+
+// first is how many frames at the beginning are not worth recognising: what was quiet before somebody spoke. A recogniser
+// measures the room by what it is given, and takes its noises for speech. What follows a wake word in the same breath is
+// recognised from the beginning.
+func (e *endpoint) first() int {
+	if !e.gap {
+		return 0
+	}
+	return max(e.began-onset, 0)
+}
 
 // frame takes the next frame and reports whether the utterance is over.
 func (e *endpoint) frame(s sound) (over bool) {
@@ -34,6 +46,9 @@ func (e *endpoint) frame(s sound) (over bool) {
 	if s != quiet {
 		e.quiet = 0
 		if e.gap || e.frames > e.tail {
+			if e.spoken == 0 {
+				e.began = e.frames - 1
+			}
 			e.spoken++
 		}
 		if s == vowel {

@@ -14,7 +14,9 @@ type listener struct {
 	left  <-chan struct{} // closed when nobody listens any more
 
 	endpoint endpoint
-	next     uint64
+	begun    uint64 // the first frame that was judged
+	next     uint64 // that will be
+	sent     uint64 // the next that is handed on; from when somebody spoke
 
 	// Set by Run before it closes the queue. closed ends the work of closing it.
 	closed  func()
@@ -30,9 +32,9 @@ type queued struct {
 }
 
 // Listen collects one utterance. It passes the frames to to, in order and on the caller's goroutine, beginning with
-// frame number from or as far back as is remembered, and returns when the endpoint was found: voiced tells whether
-// anybody spoke, silence how long it had then been quiet. The rest of a wake word at the beginning isn't speech. It waits
-// so long for somebody to speak; 0: as long as Options.NoSpeech.
+// frame number from or as far back as is remembered, but without what was quiet before somebody spoke. It returns when the
+// endpoint was found: voiced tells whether anybody spoke, silence how long it had then been quiet. The rest of a wake word
+// at the beginning isn't speech. It waits so long for somebody to speak; 0: as long as Options.NoSpeech.
 //
 // There is one Listen at a time: another one ends the first with ErrSuperseded. It returns at once when ctx is done,
 // unless to keeps it.
@@ -114,7 +116,8 @@ func (l *listener) abandoned() bool {
 // listen begins with what the ring remembers.
 func (e *Ears) listen(l *listener) {
 	n := e.heard.Load()
-	l.next = max(l.from, e.oldest())
+	l.begun = max(l.from, e.oldest())
+	l.next = l.begun
 	if call := e.call.frame; e.call.was && l.next <= call+1 {
 		l.endpoint.tail = int(call-l.next) + 1 + e.tail
 	}
@@ -134,13 +137,20 @@ func (e *Ears) pass(n uint64) {
 		e.end(nil)
 		return
 	}
-	r := e.at(n)
-	l.queue <- queued{r.frame, e.o.Work()} // has room
-	if l.abandoned() {
-		l.drain() // it may have done so just before
-	}
 	l.next = n + 1
-	over := l.endpoint.frame(r.sound)
+	spoke := l.endpoint.voiced
+	over := l.endpoint.frame(e.at(n).sound)
+	if l.endpoint.voiced {
+		if !spoke {
+			l.sent = max(l.begun+uint64(l.endpoint.first()), e.oldest())
+		}
+		for ; l.sent <= n; l.sent++ {
+			l.queue <- queued{e.at(l.sent).frame, e.o.Work()} // has room
+		}
+		if l.abandoned() {
+			l.drain() // it may have done so just before
+		}
+	}
 	if l.endpoint.voiced && l.endpoint.quiet == pauseFrames {
 		e.o.OnPause()
 	}
