@@ -27,7 +27,8 @@ for f in bellbird-restart.path bellbird-restart.service bellbird-trial.timer bel
 	put 644 deploy/rauc/$f usr/lib/systemd/system/$f
 done
 put 755 deploy/rauc/trial-deadline usr/lib/bellbird/trial-deadline
-put 644 deploy/rauc/bellbird-rauc.conf usr/share/dbus-1/system.d/bellbird-rauc.conf
+# Where the last word is said: RAUC's own policy is in /usr.
+put 644 deploy/rauc/bellbird-rauc.conf etc/dbus-1/system.d/bellbird-rauc.conf
 put 644 deploy/systemd/bellbird.sysusers usr/lib/sysusers.d/bellbird.conf
 put 644 deploy/systemd/bellbird.tmpfiles usr/lib/tmpfiles.d/bellbird.conf
 put 644 deploy/systemd/60-bellbird.rules usr/lib/udev/rules.d/60-bellbird.rules
@@ -50,7 +51,7 @@ put 644 "$sbom" $doc/sbom.cdx.json
 mkdir "$root/DEBIAN"
 size=$(find "$root" -type f -printf '%s\n' | awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
 sed -e "s/@VERSION@/$version/" -e "s/@ARCH@/$arch/" -e "s/@SIZE@/$size/" $here/control.in >"$root/DEBIAN/control"
-echo /etc/bellbird/config.toml >"$root/DEBIAN/conffiles"
+printf '%s\n' /etc/bellbird/config.toml /etc/dbus-1/system.d/bellbird-rauc.conf >"$root/DEBIAN/conffiles"
 for f in postinst prerm postrm; do install -m 755 $here/$f "$root/DEBIAN/$f"; done
 (cd "$root" && find usr etc -type f ! -path 'etc/*' | sort | xargs md5sum) >"$root/DEBIAN/md5sums"
 

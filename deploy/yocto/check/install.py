@@ -13,8 +13,6 @@ ONLY_DEBIAN = {
     'usr/share/doc/bellbird/copyright',       # LICENSE of the recipe
     'usr/share/doc/bellbird/sbom.cdx.json',   # create-spdx
 }
-# What lies elsewhere here. Of the policies of a bus the last one counts, and those in /etc are read after RAUC's own.
-MOVED = {'usr/share/dbus-1/system.d/bellbird-rauc.conf': 'etc/dbus-1/system.d/bellbird-rauc.conf'}
 MODELS = re.compile(r'usr/share/bellbird/models/')  # a recipe of their own
 
 checked = []
@@ -76,7 +74,6 @@ def program(repository, work, d):
               'mkdir -p %s/vendor/example.org/m\necho "Do as you like" >%s/vendor/example.org/m/LICENSE\n' % (b, s, b, repository, s, s, s)
     mine = run(d, 'do_install', work, prepare)
     theirs = debian_package(repository, work)
-    theirs = {MOVED.get(f, f): mode for f, mode in theirs.items()}
     for f, mode in sorted(theirs.items()):
         if f in ONLY_DEBIAN or MODELS.match(f):
             continue
