@@ -58,6 +58,9 @@ func (c *converser) run(ctx context.Context) error {
 // The whole appliance in a room in which the microphone hears the loudspeaker, late and with the echo of the walls. After
 // a question it listens, and what it hears then is the user, or nothing, but never itself.
 func TestFollowUpNeverHearsItself(t *testing.T) {
+	if underRace {
+		t.Skip("it takes minutes under the race detector")
+	}
 	needDemo(t)
 	voice, err := espeak.New(espeak.Options{Voice: userVoice})
 	if err != nil {
@@ -136,16 +139,16 @@ func TestFollowUpNeverHearsItself(t *testing.T) {
 					t.Errorf("the reply: %+v", r)
 				}
 
-				// What the recogniser got before the user spoke is a room in which nobody does.
+				// The recogniser got nothing if nobody replied, and else, before the reply, a room in which nobody speaks.
 				files, err := filepath.Glob(filepath.Join(state, "recordings", "*-2", "recogniser.wav"))
 				if err != nil || len(files) != 1 {
 					t.Fatalf("recordings %q, error %v", files, err)
 				}
 				samples, _, err := audio.ReadFile(files[0])
-				if err != nil || len(samples) < 16000 {
+				if err != nil || (len(samples) == 0) != (reply == "") {
 					t.Fatalf("%d samples, error %v", len(samples), err)
 				}
-				for at := 0; at < 16000; at += audio.FrameSize {
+				for at := 0; at < min(10*audio.FrameSize, len(samples)); at += audio.FrameSize {
 					if l := audio.Measure(samples[at : at+audio.FrameSize]).RMS; l > -55 {
 						t.Fatalf("%.0f dB after %d samples: there is something in the follow-up that nobody said", l, at)
 					}

@@ -195,6 +195,9 @@ func (p *pauses) Handle(_ context.Context, r slog.Record) error {
 
 // Of what Python has, only its own path is used: no module of the directory in which the appliance runs, or of its user.
 func TestIsolated(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this program, with the race detector in it, may take more memory than a worker is given")
+	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "struct.py"), []byte("raise SystemExit('not this one')\n"), 0o644); err != nil {
 		t.Fatal(err)
