@@ -121,6 +121,7 @@ include deploy/yocto.mk
 include deploy/device.mk
 include deploy/ha.mk
 include deploy/wyoming.mk
+include deploy/console.mk
 
 clean:
 	rm -rf build demo.wav

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bellbird/api"
+	"bellbird/console"
 	"bellbird/event"
 	"bellbird/gpio"
 	"bellbird/internal/run"
@@ -104,6 +105,7 @@ func (a *appliance) offer(c Config, o api.Options, log *slog.Logger) api.Options
 		}
 		return s
 	}
+	o.Pages = console.Handler()
 	o.Metrics = (&figures{a, f, o}).write
 	return o
 }

@@ -23,6 +23,7 @@ var may = map[string][]string{
 	"audio/malgo":           {"audio"},
 	"audio/malgo/malgotest": {"audio/malgo"}, // a sound server for tests
 	"clock":                 {},
+	"console":               {"hooks"},
 	"deploy/device":         {}, // tests on the virtual device
 	"deploy/device/agent":   {}, // the program within it
 	"deploy/package/sbom":   {}, // a program for the build
