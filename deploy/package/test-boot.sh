@@ -43,6 +43,7 @@ stop() {
 }
 trap stop EXIT
 tar -C "$root" -xf "$base"
+chmod 755 "$root" # mktemp made the one that the base came from
 cp "$deb" "$root/bellbird.deb"
 
 # Without the capability to set this machine's clock. The container's own filter doesn't know Landlock.

@@ -25,6 +25,7 @@ fi
 root=$(mktemp -d)
 trap 'umount "$root/proc" 2>/dev/null || true; rm -rf --one-file-system "$root"' EXIT
 tar -C "$root" -xf "$base"
+chmod 755 "$root" # mktemp made the one that the base came from
 mount -t proc proc "$root/proc"
 in_root() { chroot "$root" env LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"; }
 quiet() { in_root "$@" >"$root/tmp/log" 2>&1 || { cat "$root/tmp/log" >&2; fail "$*"; }; }
