@@ -76,7 +76,7 @@ answer=$(in_it bellbird ask "what time is it") || fail "ask"
 echo "test-boot: $answer"
 
 step "a plugin in a worker, with its whole sandbox"
-in_it su -s /bin/sh bellbird -c 'cd /tmp && bellbird plugin new shout >/dev/null && cp -r shout /var/lib/bellbird/plugins/' || fail "plugin new"
+in_it su -s /bin/sh bellbird -c 'cd /tmp && bellbird plugin new shout >/dev/null && cp -r shout /var/lib/bellbird/plugins/ && bellbird plugin consent shout --yes --allow-unsigned >/dev/null' || fail "plugin new"
 in_it bellbird plugin list
 until_true 30 "a worker" in_it sh -c 'grep -aqs plugin-worke[r] /proc/[0-9]*/cmdline'
 in_it bellbird ask "what time is it" >/dev/null || fail "ask, with a plugin"
