@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A breaker leaves a handler out for a while after it has missed its deadline a few times in a row.
-type breaker struct {
+// A Breaker leaves something out for a while after it has missed its deadline a few times in a row: the runner a handler.
+// The zero value is closed. It may be used by several goroutines.
+type Breaker struct {
 	used atomic.Bool // false while nothing was missed: then there is no more to look at
 
 	mu     sync.Mutex
@@ -22,7 +23,8 @@ const (
 	longestPause = time.Hour
 )
 
-func (b *breaker) closed(now time.Time) bool {
+// Closed reports whether it is not left out at that time.
+func (b *Breaker) Closed(now time.Time) bool {
 	if !b.used.Load() {
 		return true
 	}
@@ -31,7 +33,8 @@ func (b *breaker) closed(now time.Time) bool {
 	return !now.Before(b.until)
 }
 
-func (b *breaker) success() {
+// Success tells that it was in time.
+func (b *Breaker) Success() {
 	if !b.used.Load() {
 		return
 	}
@@ -41,9 +44,9 @@ func (b *breaker) success() {
 	b.used.Store(false)
 }
 
-// miss counts one. If that opens the breaker, it returns for how long. After a pause a single miss opens it again, for
+// Miss counts one. If that opens the breaker, it returns for how long. After a pause a single miss opens it again, for
 // twice as long.
-func (b *breaker) miss(now time.Time) (open time.Duration) {
+func (b *Breaker) Miss(now time.Time) (open time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used.Store(true)
@@ -55,13 +58,13 @@ func (b *breaker) miss(now time.Time) (open time.Duration) {
 }
 
 // open opens it without counting.
-func (b *breaker) open(now time.Time) time.Duration {
+func (b *Breaker) open(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.opens(now)
 }
 
-func (b *breaker) opens(now time.Time) time.Duration {
+func (b *Breaker) opens(now time.Time) time.Duration {
 	b.used.Store(true)
 	b.pause = min(max(2*b.pause, firstPause), longestPause)
 	b.until = now.Add(b.pause)

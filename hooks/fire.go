@@ -61,7 +61,7 @@ func (f *fire) call(parent context.Context) Trace {
 	}
 	for i, c := range f.trace {
 		if h := f.handlers[i]; c.Outcome == Committed && h != blamed {
-			h.breaker.success()
+			h.breaker.Success()
 		}
 	}
 	f.failClosed()
@@ -278,7 +278,7 @@ func (f *fire) missed(now time.Time) (blamed *handler) {
 	}
 	h := f.handlers[slowest]
 	f.runner.o.Logger.Warn("hook missed its deadline", "plugin", h.Plugin, "point", h.Point, "budget", f.budget)
-	if open := h.breaker.miss(now); open > 0 {
+	if open := h.breaker.Miss(now); open > 0 {
 		f.runner.opened(h, open)
 	}
 	return h

@@ -24,7 +24,7 @@ func (f *fire) withheld(h *handler, e *Event, now time.Time) (why Outcome, captu
 		}
 		captures = groups
 	}
-	if !h.breaker.closed(now) {
+	if !h.breaker.Closed(now) {
 		return BreakerOpen, nil
 	}
 	return "", captures

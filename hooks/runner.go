@@ -107,7 +107,7 @@ type handler struct {
 	Handler
 	priority int
 	order    int
-	breaker  breaker
+	breaker  Breaker
 	running  atomic.Bool // also after it was given up
 }
 

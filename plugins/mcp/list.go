@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"bellbird/hooks"
 	"bellbird/plugins"
 )
 
@@ -45,11 +46,11 @@ func find(dir string, ledger *plugins.Ledger) (map[string]*integration, error) {
 // newIntegration is one that can't run if there is an err.
 func newIntegration(m *Manifest, dir string, ledger *plugins.Ledger, err error) *integration {
 	i := &integration{
-		Manifest: m, dir: dir, end: func() {}, ended: make(chan struct{}), breakers: make(map[string]*breaker), calls: make(chan struct{}, inFlight),
+		Manifest: m, dir: dir, end: func() {}, ended: make(chan struct{}), breakers: make(map[string]*hooks.Breaker), calls: make(chan struct{}, inFlight),
 	}
 	close(i.ended) // start makes another
 	for hook := range m.Hooks {
-		i.breakers[hook] = new(breaker)
+		i.breakers[hook] = new(hooks.Breaker)
 	}
 	decision, ledgerErr := ledger.Of(m.Name)
 	i.silenced.Store(decision.Silenced)

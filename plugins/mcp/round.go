@@ -87,7 +87,7 @@ func (s *Set) ask(ctx context.Context, hook string, who []*integration, input fu
 	waiting := 0
 	for n, i := range who {
 		replies[n] = reply{integration: i, outcome: hooks.Missed}
-		if i.breakers[hook].open(began) {
+		if !i.breakers[hook].Closed(began) {
 			replies[n].outcome = hooks.BreakerOpen
 			continue
 		}
@@ -148,7 +148,7 @@ func (s *Set) judge(ctx context.Context, hook string, replies []reply, began, at
 		case r.outcome == hooks.Missed:
 			r.took, r.err = now.Sub(began), errMissed
 			log.Warn("an integration missed its deadline")
-			if d := r.breakers[hook].miss(now); d > 0 {
+			if d := r.breakers[hook].Miss(now); d > 0 {
 				log.Error("an integration's hook is left out for a while", "for", d)
 				if s.o.OnBreaker != nil {
 					s.o.OnBreaker(r.Name, events[hook].point, d)
@@ -162,7 +162,7 @@ func (s *Set) judge(ctx context.Context, hook string, replies []reply, began, at
 				log.Debug("an integration's hook failed", "err", r.err)
 			}
 		default:
-			r.breakers[hook].success()
+			r.breakers[hook].Success()
 			if r.result.Reason != "" && !private {
 				log.Debug("an integration gives a reason", "decision", r.result.Decision, "reason", r.result.Reason)
 			}

@@ -91,8 +91,8 @@ type integration struct {
 	end      context.CancelFunc
 	ended    chan struct{} // closed when its server has
 	silenced atomic.Bool
-	breakers map[string]*breaker // by hook; not changed
-	calls    chan struct{}       // those under way
+	breakers map[string]*hooks.Breaker // by hook; not changed
+	calls    chan struct{}             // those under way
 }
 
 // maxReceipts is how many receipts may be under way, and how many may wait; one more is dropped.
