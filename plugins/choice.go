@@ -41,3 +41,17 @@ func (l *Loader) readChoice() error {
 	l.choice = c
 	return nil
 }
+
+// with is the choice after a plugin was enabled or disabled.
+func (c choice) with(name string, enabled bool) choice {
+	without := func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
+	}
+	c = choice{without(c.Enabled), without(c.Disabled)}
+	if enabled {
+		c.Enabled = append(c.Enabled, name)
+	} else {
+		c.Disabled = append(c.Disabled, name)
+	}
+	return c
+}

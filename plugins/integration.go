@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"bellbird/internal/atomicfile"
 )
 
 // This file is what a user decided about his integrations (see plugins/mcp). It is in a file and not in the store, so that
@@ -110,7 +112,7 @@ func (l *Ledger) change(name string, f func(*Decision)) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(l.path, text)
+	return atomicfile.Write(l.path, text, 0o600)
 }
 
 // read reads the file. What can't be understood is an error, and nobody has agreed to anything.

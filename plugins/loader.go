@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"bellbird/hooks"
+	"bellbird/internal/atomicfile"
 	"bellbird/plugins/schedule"
 	"bellbird/tools"
 )
@@ -267,20 +268,12 @@ func (l *Loader) SetEnabled(ctx context.Context, name string, enabled bool) erro
 	if p == nil {
 		return fmt.Errorf("plugin %q: %w", name, ErrUnknown)
 	}
-	without := func(list []string) []string {
-		return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == name })
-	}
-	c := choice{without(l.choice.Enabled), without(l.choice.Disabled)}
-	if enabled {
-		c.Enabled = append(c.Enabled, name)
-	} else {
-		c.Disabled = append(c.Disabled, name)
-	}
+	c := l.choice.with(name, enabled)
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(filepath.Join(l.o.StateDir, ChoiceName), text); err != nil {
+	if err := atomicfile.Write(filepath.Join(l.o.StateDir, ChoiceName), text, 0o600); err != nil {
 		return err
 	}
 	l.choice, p.Enabled = c, enabled

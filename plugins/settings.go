@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"bellbird/internal/atomicfile"
 )
 
 // A Setting is something of a plugin that its user may choose.
@@ -296,7 +298,7 @@ func (l *Loader) SetSettings(name string, values map[string]any) error {
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(l.settingsPath(name), text); err != nil {
+	if err := atomicfile.Write(l.settingsPath(name), text, 0o600); err != nil {
 		return err
 	}
 	p.chosen = chosen

@@ -37,6 +37,7 @@ var may = map[string][]string{
 	"gpio/ring":             {"event", "gpio/led"},
 	"hooks":                 {},
 	"internal/arch":         {},
+	"internal/atomicfile":   {},
 	"internal/run":          {},
 	"internal/speechapi":    {"dialog", "llm"}, // the address, the key and the faults are those of the model servers
 	"internal/standby":      {},
@@ -46,13 +47,13 @@ var may = map[string][]string{
 	"ota":                   {"clock", "event"},
 	"ota/otatest":           {"ota"},
 	"pipeline":              {"audio", "clock", "dialog", "event", "ghost", "hooks", "spoken"},
-	"plugins":               {"dialog", "hooks", "plugins/schedule", "tools"},
-	"plugins/install":       {"hooks", "plugins", "plugins/sign"},
+	"plugins":               {"dialog", "hooks", "internal/atomicfile", "plugins/schedule", "tools"},
+	"plugins/install":       {"hooks", "internal/atomicfile", "plugins", "plugins/sign"},
 	"plugins/python":        {"plugins", "plugins/worker"},
 	"plugins/review":        {"ghost", "plugins"},
 	"plugins/runtimetest":   {"hooks", "plugins"},
 	"plugins/schedule":      {"clock"},
-	"plugins/sign":          {},
+	"plugins/sign":          {"internal/atomicfile"},
 	"plugins/system":        {},                                       // scripts that are embedded
 	"plugins/worker":        {"hooks", "plugins", "plugins/starlark"}, // both ends of the pipe
 	"prompt":                {},

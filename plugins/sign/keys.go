@@ -10,9 +10,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"bellbird/internal/atomicfile"
 )
 
 // A Key is the public key of an author who is trusted.
@@ -145,12 +146,9 @@ func RemoveKey(path, name string) error {
 }
 
 func writeKeys(path string, keys []Key) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
 	text, err := json.MarshalIndent(keyFile{keys}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(text, '\n'))
+	return atomicfile.Write(path, append(text, '\n'), 0o644)
 }

@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"bellbird/internal/atomicfile"
 )
 
 // Name is the file in a plugin's directory that has its signature.
@@ -237,5 +239,5 @@ func Sign(dir string, key ed25519.PrivateKey) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, Name), append(out, '\n'))
+	return atomicfile.Write(filepath.Join(dir, Name), append(out, '\n'), 0o644)
 }
